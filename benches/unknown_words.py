@@ -25,7 +25,7 @@ from harness import commit, processor
 import crx
 from crx.evaluate.datasets import read_set
 from crx.registry import load_embedder
-from crx.retrieve.unknown_words import ARBITRARY_QUERIES, embed_queries, keys_above_floor
+from crx.retrieve.unknown_words import ARBITRARY_QUERIES, keys_above_floor
 
 QUESTIONS = 30
 
@@ -55,10 +55,10 @@ def sample(questions: Iterator[str]) -> list[str]:
 def count_above(index: crx.Index, questions: Sequence[str], *, embedder: str) -> int:
     """Return how many questions have a chunk above the floor."""
     model = load_embedder(embedder)
-    arbitrary = embed_queries(ARBITRARY_QUERIES, model)
+    arbitrary = model.embed(ARBITRARY_QUERIES, query=True)
     with index.searcher() as searcher:
         leg = searcher.legs(None).dense
-        vectors = embed_queries(questions, model)
+        vectors = model.embed(questions, query=True)
         found = (keys_above_floor(vector, arbitrary, leg) for vector in vectors)
         return sum(keys is None or len(keys) > 0 for keys in found)
 

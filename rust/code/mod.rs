@@ -27,9 +27,9 @@
 //! ```
 //!
 //! unless the query asks for such files. Here *u* is 1 if the query names a symbol. Else it falls from 1
-//! to 0 while the share of such files among all candidates rises from a quarter to a half: where manuals
-//! stand beside the sources, a query in words asks for the manuals as much. At last the best chunk of a file with several good hits is
-//! raised. With *r* = max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
+//! to 0 while the share of prose, data and configuration apart, among all candidates rises from a quarter
+//! to a half: where manuals stand beside the sources, a query in words asks for the manuals as much. At
+//! last the best chunk of a file with several good hits is raised. With *r* = max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
 //!
 //! ```text
 //! t += file * (sum of r^2 over the chunks of the file) / (the greatest such sum)
@@ -165,7 +165,8 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
     for at in best_of_files(candidates, &scores) {
         scores[at] += weights.path * score_path(&query, candidates[at].uri);
     }
-    let prose = 1.0 - (1.0 - weights.prose) * (2.0 * share).min(1.0) * prefer_code(&query, &kinds);
+    let prose = 1.0
+        - (1.0 - weights.prose) * (2.0 * share).min(1.0) * prefer_code(&query, candidates, &kinds);
     for ((score, each), kind) in scores.iter_mut().zip(candidates).zip(&kinds) {
         if kind.is_none() && !query.wants_prose {
             *score *= prose;
@@ -186,13 +187,21 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
         .collect()
 }
 
-/// Returns how much a query prefers source code to prose, by the kinds of the candidates.
-fn prefer_code(query: &CodeQuery<'_>, kinds: &[Option<Syntax>]) -> f64 {
+/// Returns how much a query prefers source code to prose, by the candidates and their kinds.
+fn prefer_code(
+    query: &CodeQuery<'_>,
+    candidates: &[Candidate<'_>],
+    kinds: &[Option<Syntax>],
+) -> f64 {
     if !query.symbols.is_empty() {
         return 1.0;
     }
-    let prose = kinds.iter().filter(|kind| kind.is_none()).count() as f64 / kinds.len() as f64;
-    ((MUCH_PROSE - prose) / (MUCH_PROSE - SOME_PROSE)).clamp(0.0, 1.0)
+    let is_prose = |(each, kind): &(&Candidate<'_>, &Option<Syntax>)| {
+        kind.is_none() && !path::is_data(each.uri)
+    };
+    let prose = candidates.iter().zip(kinds).filter(is_prose).count();
+    let share = prose as f64 / candidates.len() as f64;
+    ((MUCH_PROSE - share) / (MUCH_PROSE - SOME_PROSE)).clamp(0.0, 1.0)
 }
 
 /// Returns what the definitions in a chunk add to its score.

@@ -360,12 +360,54 @@ const DOCUMENTS: [&str; 10] = [
     "readme",
 ];
 
-/// Returns what a file holds by its name, which may be that of a compressed file.
-pub(super) fn kind_of(path: &str) -> FileKind {
+/// Extensions of data and configuration.
+const DATA: [&str; 27] = [
+    "ac",
+    "am",
+    "cfg",
+    "cmake",
+    "conf",
+    "css",
+    "csv",
+    "in",
+    "ini",
+    "json",
+    "jsonl",
+    "less",
+    "lock",
+    "log",
+    "m4",
+    "out",
+    "po",
+    "pot",
+    "properties",
+    "scss",
+    "svg",
+    "toml",
+    "tsv",
+    "xlsx",
+    "xml",
+    "yaml",
+    "yml",
+];
+
+/// Returns whether a file holds data or configuration by its name.
+pub(super) fn is_data(path: &str) -> bool {
+    let (_, extension) = uncompressed_name(path).rsplit_once('.').unwrap_or_default();
+    DATA.contains(&extension.to_ascii_lowercase().as_str())
+}
+
+fn uncompressed_name(path: &str) -> &str {
     let mut name = file_name(path);
     for compressed in [".gz", ".bz2", ".xz", ".zst"] {
         name = name.strip_suffix(compressed).unwrap_or(name);
     }
+    name
+}
+
+/// Returns what a file holds by its name, which may be that of a compressed file.
+pub(super) fn kind_of(path: &str) -> FileKind {
+    let name = uncompressed_name(path);
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let first = name.split('.').next().unwrap_or_default();
     let is_document = DOCUMENTS
@@ -384,11 +426,11 @@ pub(super) fn kind_of(path: &str) -> FileKind {
     }
     match extension.as_str() {
         "md" | "markdown" | "mdown" | "mkd" | "rst" | "rest" | "txt" | "text" | "html" | "htm"
-        | "xhtml" | "xml" | "json" | "jsonl" | "yaml" | "yml" | "toml" | "ini" | "cfg" | "conf"
-        | "properties" | "adoc" | "asciidoc" | "org" | "tex" | "rd" | "rmd" | "css" | "scss"
-        | "less" | "svg" | "csv" | "tsv" | "po" | "pot" | "am" | "in" | "ac" | "m4" | "cmake"
-        | "lock" | "log" | "out" | "pdf" | "docx" | "odt" | "epub" | "ipynb" | "eml" | "rtf"
-        | "pptx" | "xlsx" | "pod" | "1" | "3" | "5" | "7" | "8" => FileKind::Prose,
+        | "xhtml" | "adoc" | "asciidoc" | "org" | "tex" | "rd" | "rmd" | "pdf" | "docx" | "odt"
+        | "epub" | "ipynb" | "eml" | "rtf" | "pptx" | "pod" | "1" | "3" | "5" | "7" | "8" => {
+            FileKind::Prose
+        }
+        data if DATA.contains(&data) => FileKind::Prose,
         _ if is_document => FileKind::Prose,
         _ => FileKind::Unknown,
     }

@@ -102,6 +102,17 @@ fn prose_beside_source_code_counts_as_much_for_a_query_in_words() {
 }
 
 #[test]
+fn configuration_beside_source_code_counts_less_however_much_there_is_of_it() {
+    let mixed = [
+        ("x/a.yaml", "Boil."),
+        ("x/a.rs", "f(1);"),
+        ("x/b.JSON.gz", "Boil."),
+        ("x/c.rs", "f(2);"),
+    ];
+    assert_eq!(order("how does it boil", &mixed, &WEIGHTS), [1, 3, 0, 2]);
+}
+
+#[test]
 fn the_best_chunk_of_a_file_with_several_good_hits_is_raised() {
     let chunk = |doc, uri, score| Candidate {
         doc,

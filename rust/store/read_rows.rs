@@ -18,11 +18,11 @@ use super::text::{self, Piece};
 use crate::error::{Error, Result};
 use crate::passages::LayoutChunk;
 
-/// Rows that are kept at most. Most have the 4 kB of a piece or fewer: together they take about as
-/// much memory as the pages that SQLite keeps.
-const MOST_ROWS: usize = 4096;
-/// Layouts that are kept at most, of 48 bytes each.
-const MOST_LAYOUTS: usize = 16_384;
+/// Pieces of texts that are kept at most, with up to 4 kB each: together they take about as much
+/// memory as the pages that SQLite keeps.
+const MOST_PIECES: usize = 4096;
+/// Other rows that are kept at most, and layouts. A row has a few hundred bytes, a layout 48.
+const MOST_ROWS: usize = 16_384;
 
 /// What a model wrote of a chunk, and the outcome.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ impl ReadRows {
     /// Forgets all rows if there are many.
     pub(super) fn trim(&mut self) {
         let named = self.documents.len() + self.contexts.len();
-        let rows = named + self.chunks.len() + self.pieces.len() + self.piece_entries.len();
-        if rows > MOST_ROWS || self.layouts.len() > MOST_LAYOUTS {
+        let rows = named + self.chunks.len() + self.piece_entries.len();
+        if self.pieces.len() > MOST_PIECES || rows.max(self.layouts.len()) > MOST_ROWS {
             *self = ReadRows {
                 version: self.version,
                 ..ReadRows::default()

@@ -20,9 +20,11 @@ class Counting:
     def __init__(self) -> None:
         self._inner = load_embedder("")
         self.embedded = 0
+        self.calls = 0
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         self.embedded += len(texts)
+        self.calls += 1
         return self._inner.embed(texts, query=query)
 
     def __getattr__(self, name: str) -> object:
@@ -44,6 +46,17 @@ def test_a_query_is_embedded_once_and_a_passage_each_time() -> None:
     embedder.embed(["whales"])
     embedder.embed(["whales"])
     assert counting.embedded == 3
+
+
+def test_of_several_queries_those_without_an_entry_are_embedded_in_one_call() -> None:
+    embedder, counting, vectors = cached()
+    embedder.embed(["krill"], query=True)
+    found = embedder.embed(["whales", "krill", "whales", "seals"], query=True)
+    assert np.array_equal(
+        found, load_embedder("").embed(["whales", "krill", "whales", "seals"], query=True)
+    )
+    assert (counting.embedded, counting.calls) == (3, 2)
+    assert vectors.counts == CacheCounts(hits=1, misses=3)
 
 
 def test_the_query_that_was_used_last_is_kept() -> None:

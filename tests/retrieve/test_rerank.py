@@ -217,7 +217,11 @@ EXCERPTS = [text[100:] for text in WHOLE]
 
 
 def reranked_excerpts(
-    table: ReadingReranker, *, speed: ScoringSpeed | None = None, ms: float = 300
+    table: ReadingReranker,
+    *,
+    speed: ScoringSpeed | None = None,
+    ms: float = 300,
+    min_relevance: float = 0,
 ) -> RerankResult:
     return rerank(
         "q",
@@ -228,6 +232,7 @@ def reranked_excerpts(
         k=30,
         ms=ms,
         clock=lambda: table.now,
+        min_relevance=min_relevance,
         excerpts=lambda: EXCERPTS,
         speed=speed,
     )
@@ -250,7 +255,38 @@ def test_if_too_few_excerpts_fit_the_fused_order_stays() -> None:
     found = reranked_excerpts(table)
     assert (found.scored_count, found.ranking.keys.tolist()) == (0, list(range(30)))
     assert found.notes[0].startswith("not reranked: fewer than 10 of 30 candidates fit")
+    assert table.texts_scored == WHOLE[:2]
+
+
+def test_no_excerpt_is_scored_after_the_time_is_up() -> None:
+    table, speed = ReadingReranker(ms_per_char=5), ScoringSpeed()
+    assert reranked_excerpts(table, speed=speed).scored_count == 0
+    assert table.texts_scored == WHOLE[:2]
+    # The next search measures the speed with excerpts, which are shorter.
+    assert reranked_excerpts(table, speed=speed).scored_count == 0
     assert table.texts_scored == [*WHOLE[:2], *EXCERPTS[:2]]
+
+
+def test_a_threshold_compares_whole_texts_alone() -> None:
+    table = ReadingReranker(ms_per_char=0.16)
+    assert reranked_excerpts(table, min_relevance=0.1).scored_count == 0
+    assert table.texts_scored == WHOLE[:2]
+    table.ms_per_char = 0.01
+    assert reranked_excerpts(table, min_relevance=0.1).scored_count == 30
+
+
+def test_a_service_is_sent_no_excerpts() -> None:
+    table = RemoteReranker(dict.fromkeys((*WHOLE, *EXCERPTS), 0.5), ms=40)
+    options = {"weight": 1.0, "k": 30, "ms": 300, "clock": lambda: table.now}
+    found = rerank(
+        "q",
+        fused_of(*range(30)),
+        WHOLE,
+        reranker=table,
+        excerpts=lambda: EXCERPTS,
+        **options,  # type: ignore[arg-type]
+    )
+    assert (found.scored_count, table.texts_scored) == (0, WHOLE[:2])
 
 
 def test_whole_texts_that_were_too_slow_are_tried_again_when_the_machine_is_fast_again() -> None:

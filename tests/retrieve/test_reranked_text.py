@@ -47,11 +47,14 @@ def test_of_a_long_prefix_the_title_and_the_heading_stay() -> None:
     assert len(excerpt) < 130
 
 
-@pytest.mark.parametrize("text", ["", " \n ", "鯨" * 5000, "x" * 5000, "a b " * 3000])
+@pytest.mark.parametrize(
+    "text", ["", " \n ", "鯨" * 5000, "x" * 5000, "a b " * 3000, f"a{' ' * 5000}b", "w\n" * 159]
+)
 def test_any_text_has_an_excerpt_of_bounded_length(text: str) -> None:
     (excerpt,) = situated_excerpts("鯨 x b", [Chunk(text)])
     assert len(excerpt) <= EXCERPT_CHARS + 40
     assert excerpt in text
+    assert len(text) > EXCERPT_CHARS or excerpt == text.strip()
 
 
 def test_no_chunks_have_no_excerpts() -> None:

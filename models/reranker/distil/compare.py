@@ -76,7 +76,7 @@ class Model:
         fingerprint = f"{read_card(self.folder).fingerprint}, {self.tokens} tokens"
         scores = [_score(scorer, fingerprint, each, kept) for each in asked]
         spent = kept.time_spent(fingerprint)
-        return scores, spent.texts / spent.seconds
+        return scores, spent.texts / spent.seconds if spent.seconds else 0.0
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from crx.evaluate.timed_models import QueryVectors, TimedReranker
 from crx.index.handle import Index
 from crx.index.handle import open as open_index
 from crx.ingest.report import Progress
-from crx.protocols import Generator, Reranker
+from crx.protocols import Generator, Remote, Reranker
 from crx.retrieve.parameters import Reranking
 from crx.retrieve.score_cache import ScoreCache
 from crx.types import Document
@@ -212,7 +212,7 @@ def require_generator(generator: Generator | None) -> Generator:
 def _reranking(
     reranker: Reranker | None, settings: Settings, stored_scores: ScoreFile | None
 ) -> Reranking | None:
-    """Return how to rerank: as a search does, by the mean time of a score on this machine."""
+    """Return how to rerank: as a search does, by the mean speed of scoring on this machine."""
     if reranker is None:
         return None
     timed = TimedReranker(reranker, stored_scores=stored_scores)
@@ -224,6 +224,7 @@ def _reranking(
         min_relevance=settings.min_relevance,
         cache=ScoreCache(),
         clock=timed.clock,
+        by_excerpts=not isinstance(reranker, Remote),
     )
 
 

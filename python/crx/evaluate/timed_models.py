@@ -77,7 +77,7 @@ class TimedReranker:
         if not self._characters and not isinstance(self._reranker, Remote):
             score_checked(self._reranker, "warm", ["warm"])
         scores = self._known.score(_Scorer(self), query, texts)
-        if not self._characters:
+        if not self._characters and not isinstance(self._reranker, Remote):
             # The file is of a version that did not count characters.
             self._score(query, texts)
         self._clock_s += count_characters(query, texts) * self.ms_per_char / 1000

@@ -31,7 +31,8 @@ class Reranking(NamedTuple):
 
     `asked` tells whether this search asked for it: then a query in a language that the reranker
     does not read is noted. `clock` tells the seconds that `ms` limits; None is the machine's.
-    `speed` is that of earlier searches.
+    `speed` is that of earlier searches. Without `by_excerpts` candidates are read whole or not at
+    all.
     """
 
     reranker: Reranker
@@ -43,6 +44,7 @@ class Reranking(NamedTuple):
     asked: bool = True
     clock: Callable[[], float] | None = None
     speed: ScoringSpeed | None = None
+    by_excerpts: bool = True
 
 
 class Recency(NamedTuple):

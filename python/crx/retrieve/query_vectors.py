@@ -50,26 +50,27 @@ class QueryVectorCache:
         return CacheCounts(self._hits, self._misses)
 
     def embed(
-        self, query: str, *, make: Callable[[str], NDArray[np.float32]]
+        self, queries: Sequence[str], *, make: Callable[[Sequence[str]], NDArray[np.float32]]
     ) -> NDArray[np.float32]:
-        """Return the (1, d) float32 unit vector of a query, which `make` embeds if need be."""
+        """Return (n, d) float32 unit rows of queries; `make` embeds those without an entry."""
         with self._lock:
-            known = self._entries.get(query)
-            if known is not None:
-                self._hits += 1
+            known = {query: self._entries[query] for query in queries if query in self._entries}
+            self._hits += len(known)
+            for query in known:
                 self._entries.move_to_end(query)
-                return known
-            self._misses += 1
-        made = make(query)
-        with self._lock:
-            self._entries[query] = made
-            while len(self._entries) > self._max_entries:
-                self._entries.popitem(last=False)
-        return made
+        missing = [query for query in dict.fromkeys(queries) if query not in known]
+        if missing:
+            known |= dict(zip(missing, make(missing), strict=True))
+            with self._lock:
+                self._misses += len(missing)
+                self._entries |= {query: known[query] for query in missing}
+                while len(self._entries) > self._max_entries:
+                    self._entries.popitem(last=False)
+        return np.stack([known[query] for query in queries])
 
 
 class CachedEmbedder(DelegatingEmbedder):
-    """An embedder whose vectors of single queries are looked up in a cache first."""
+    """An embedder whose vectors of queries are looked up in a cache first."""
 
     def __init__(self, embedder: Embedder, vectors: QueryVectorCache) -> None:
         super().__init__(embedder)
@@ -77,9 +78,9 @@ class CachedEmbedder(DelegatingEmbedder):
         self._embedded: list[str] = []
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Return (n, d) float32 unit rows; that of a single query from the cache if it is there."""
-        if query and len(texts) == 1:
-            return self._vectors.embed(texts[0], make=self._embed_query)
+        """Return (n, d) float32 unit rows; those of queries from the cache if they are there."""
+        if query and texts:
+            return self._vectors.embed(texts, make=self._embed_queries)
         return self._embedder.embed(texts, query=query)
 
     def sending_notice(self) -> str:
@@ -87,6 +88,6 @@ class CachedEmbedder(DelegatingEmbedder):
         n_bytes = sum(map(text_bytes, self._embedded))
         return sending_notice(self._embedder, {"query": len(self._embedded)}, n_bytes=n_bytes)
 
-    def _embed_query(self, query: str) -> NDArray[np.float32]:
-        self._embedded.append(query)
-        return self._embedder.embed([query], query=True)
+    def _embed_queries(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        self._embedded += queries
+        return self._embedder.embed(queries, query=True)

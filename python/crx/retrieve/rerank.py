@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,9 @@ def rerank_candidates(search: Search) -> Search:
         in_place=unread | is_code,
         cache=reranking.cache,
         clock=reranking.clock,
-        excerpts=lambda: situated_excerpts(search.query, candidates),
+        excerpts=partial(situated_excerpts, search.query, candidates)
+        if reranking.by_excerpts
+        else None,
         speed=reranking.speed,
     )
     limit = reranked.limit
@@ -122,9 +125,9 @@ def rerank(
     fit; 0 is no limit. If fewer than `LEAST_SCORED` fit, and not all, `excerpts` are scored, one
     for each of `texts`; if too few of these fit, the fused order is returned with a note. `speed`
     is that of earlier calls: texts that were too slow then are not tried. A candidate that scores
-    below `min_relevance` is dropped; one without a score stays. `langs` are the languages of the
-    index: a query in a language that the reranker does not declare is not reranked. `cache` keeps
-    scores between calls.
+    below `min_relevance` is dropped, and no excerpts are scored then; one without a score stays.
+    `langs` are the languages of the index: a query in a language that the reranker does not declare
+    is not reranked. `cache` keeps scores between calls.
 
     If the reranker fails, the fused order is returned with a note. Raises `ValueError` for a weight
     outside 0 to 1 and for more texts than keys.
@@ -140,18 +143,23 @@ def rerank(
         candidates = candidates[~in_place]
     least = min(LEAST_SCORED, len(candidates))
     cache = ScoreCache() if cache is None else cache
-    # Another request to a service would take as long, and send as much again.
-    excerpts = None if isinstance(reranker, Remote) else excerpts
+    # Another request to a service would take as long, and send as much again. Excerpts have lower
+    # scores than whole texts, so a threshold would drop others.
+    if isinstance(reranker, Remote) or min_relevance:
+        excerpts = None
     scoring = TimedScoring(reranker, query, ms=ms, cache=cache, clock=clock, speed=speed)
     sent, form = [texts[at] for at in candidates.tolist()], ""
     scores = np.empty(0, np.float32)
     try:
-        if excerpts is None or scoring.expects(sent, least=least):
+        is_tried = excerpts is None or scoring.expects(sent, least=least)
+        if is_tried:
             scores = scoring.score(sent, least=least)
         if excerpts is not None and len(scores) < least:
             short = excerpts()
             sent, form = [short[at] for at in candidates.tolist()], ", by excerpts,"
-            scores = scoring.score(sent, least=least)
+            # A speed of an earlier search is measured again; one of this search holds.
+            if not is_tried or scoring.expects(sent, least=least):
+                scores = scoring.score(sent, least=least)
     except ModelError as error:
         return _not_reranked(fused, k, notes=(f"not reranked: {error}",))
     if len(scores) < least:

@@ -16,8 +16,8 @@ _PIECE_CHARS = 40
 # Characters of a prefix before an excerpt: half from its beginning, which is the title of the
 # document, half from its end, the heading of the section.
 _PREFIX_CHARS = 100
-# Words with the white space after them. One without an end is cut, as text without spaces is.
-_WORD = re.compile(rf"\S{{1,{_PIECE_CHARS}}}\s*|\s+")
+# Words with the white space after them. Long ones are cut, as text without spaces is.
+_WORD = re.compile(rf"\S{{1,{_PIECE_CHARS}}}\s?|\s{{1,{_PIECE_CHARS}}}")
 
 
 class SituatedChunk(Protocol):
@@ -60,7 +60,9 @@ def _join(prefix: str, text: str) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Return a text in pieces of whole words."""
+    """Return a text in pieces of whole words; one that is no longer than an excerpt is a piece."""
+    if len(text) <= EXCERPT_CHARS:
+        return [text]
     return list(_fill(_WORD.findall(text)))
 
 
@@ -83,7 +85,8 @@ def _best_run(
     held = [
         round(sum(value[term] for term in {*()}.union(*terms[at : at + count])), 6) for at in starts
     ]
-    best = [at for at in starts if held[at] == max(held)]
+    most = max(held)
+    best = [at for at in starts if held[at] == most]
     middle = best[len(best) // 2]
     return "".join(pieces[middle : middle + count]).strip()
 

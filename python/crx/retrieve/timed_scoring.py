@@ -58,10 +58,10 @@ class TimedScoring:
         self._started = self._clock()
 
     def expects(self, texts: Sequence[str], *, least: int) -> bool:
-        """Return whether the first `least` texts fit, by the speed of earlier calls."""
+        """Return whether the first `least` texts fit into the time left, by the speed so far."""
         known = self._cache.has(self._reranker, self._query, texts[:least])
         fresh = [text for text, scored in zip(texts, known, strict=False) if not scored]
-        return not self._ms or self._speed.estimate_ms(self._query, fresh) <= self._ms
+        return not self._ms or self._speed.estimate_ms(self._query, fresh) <= self._ms_left()
 
     def score(self, texts: Sequence[str], *, least: int) -> NDArray[np.float32]:
         """Return the scores of the first texts, in order.
@@ -75,8 +75,7 @@ class TimedScoring:
         return np.concatenate([np.empty(0, np.float32), *batches])
 
     def _score_batches(self, texts: Sequence[str], *, least: int) -> Iterator[NDArray[np.float32]]:
-        began = self._clock()
-        ms = self._ms - 1000 * (began - self._started)
+        began, ms = self._clock(), self._ms_left()
         remote = isinstance(self._reranker, Remote)
         threads = 1 if remote else thread_count()
         # Those that were scored before take no time, and tell nothing of that of the others.
@@ -99,6 +98,9 @@ class TimedScoring:
             slowest = max((elapsed - before) / len(fresh), elapsed / len(measured))
             # A request to a service takes about as long with many texts as with few.
             size = fit if remote else min(fit, 2 * size, _short_batch(slowest, threads=threads))
+
+    def _ms_left(self) -> float:
+        return self._ms - 1000 * (self._clock() - self._started)
 
 
 def count_characters(query: str, texts: Sequence[str]) -> int:

@@ -11,7 +11,6 @@ query apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import Unavailable
-from crx.protocols import Embedder
 from crx.retrieve.ports import DenseLeg, Keys
 from crx.retrieve.query_language import detect_query_langs, primary_language
 from crx.retrieve.query_terms import wholes_of
@@ -163,8 +161,8 @@ def _above_floor(search: Search, dense: Ranking) -> Ranking:
     embedder = search.parameters.embedder
     assert embedder is not None, "a dense ranking, and no embedder"
     try:
-        (vector,) = embed_queries([search.query], embedder)
-        arbitrary = embed_queries(ARBITRARY_QUERIES, embedder)
+        (vector,) = embedder.embed([search.query], query=True)
+        arbitrary = embedder.embed(ARBITRARY_QUERIES, query=True)
     except Unavailable:
         return dense
     near = keys_above_floor(vector, arbitrary, search.legs.dense)
@@ -172,12 +170,6 @@ def _above_floor(search: Search, dense: Ranking) -> Ranking:
         return dense
     kept = np.isin(dense.keys, near)
     return Ranking(dense.keys[kept], dense.scores[kept])
-
-
-def embed_queries(queries: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
-    """Return a vector of each query."""
-    # One at a time, which a server keeps in its cache.
-    return np.stack([embedder.embed([query], query=True)[0] for query in queries])
 
 
 def keys_above_floor(
