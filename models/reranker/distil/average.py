@@ -10,6 +10,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 WEIGHTS = "model.safetensors"
@@ -21,7 +23,10 @@ def average(shares: Mapping[Path, float], out: Path) -> None:
     Config and tokenizer are those of the first.
     """
     total = sum(shares.values())
-    parts = [(share / total, load_file(folder / WEIGHTS)) for folder, share in shares.items()]
+    mean: dict[str, NDArray[np.float32]] = {}
+    for folder, share in shares.items():
+        for name, values in load_file(folder / WEIGHTS).items():
+            part = np.asarray(values * np.float32(share / total), np.float32)
+            mean[name] = mean[name] + part if name in mean else part
     shutil.copytree(next(iter(shares)), out, dirs_exist_ok=True)
-    mean = {name: sum(share * tensors[name] for share, tensors in parts) for name in parts[0][1]}
     save_file(mean, out / WEIGHTS, metadata={"format": "pt"})
