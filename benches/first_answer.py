@@ -3,7 +3,7 @@
     apt install recollcmd
     pip install llama-index-core txtai
     python benches/first_answer.py FOLDER [--files 100 1000 10000] [--query WORDS]
-        [--embedder MODEL] [--json FILE]
+        [--embedder MODEL [--torch FOLDER]] [--json FILE]
 
 FOLDER is any folder of documents and sources; of its files as many as wanted are taken, spread
 evenly over the sorted paths, and copied to a folder of their own. Each engine then starts without
@@ -16,13 +16,16 @@ of the whole. Engines take turns; the least of the rounds counts.
 With `--embedder`, the same model makes the vectors of all engines: those of crx in a second pass,
 whose times are given for a tenth, half and all of them. LlamaIndex and txtai answer when they have
 all vectors. Both get the texts of the files, decoded as UTF-8; LlamaIndex splits them into chunks
-of at most 190 tokens, and txtai gets runs of paragraphs of that length. An engine that is not
-installed is left out.
+of at most 190 tokens, and txtai gets runs of paragraphs, or pieces of one, of that length. With
+`--torch`, a folder of the model as sentence-transformers takes it, both also run with their own
+embedders, over the same chunks (`pip install llama-index-embeddings-huggingface
+sentence-transformers`). An engine that is not installed is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -32,7 +35,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from harness import Seconds, commit, processor, write_results
@@ -41,6 +46,7 @@ from numpy.typing import NDArray
 
 import crx
 from crx.ingest.report import Progress
+from crx.protocols import Embedder
 from crx.registry import load_embedder
 
 # Shares of the vectors at which the times of crx are taken.
@@ -72,12 +78,13 @@ def main() -> None:
     parser.add_argument("--query", default="how is a file opened")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--embedder", default="", help="a model for the vectors; default: none")
+    parser.add_argument("--torch", default="", help="the model in a folder, for rivals with torch")
     parser.add_argument("--json", help="a file for the figures")
     parser.add_argument("--engine", choices=VECTOR_ENGINES, help=argparse.SUPPRESS)
     parser.add_argument("--target", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.engine:
-        run_engine(options.engine, options.folder, options.target, options.embedder, options.query)
+        run_engine(options)
         return
     print(f"{processor()}, {commit()}\n")
     print("| files | MB | engine | CPU seconds | seconds |\n|---|---|---|---|---|")
@@ -108,8 +115,8 @@ def _compare(paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Se
         for _ in range(options.rounds):
             for engine, commands in _engines(folder, Path(made), options.query).items():
                 runs.setdefault(engine, []).append(_run(commands))
-            for engine in VECTOR_ENGINES if options.embedder else ():
-                for name, seconds in _run_with_vectors(engine, folder, Path(made), options):
+            for engine, torch in _vector_engines(options):
+                for name, seconds in _run_with_vectors(engine, torch, folder, Path(made), options):
                     runs.setdefault(name, []).append(seconds)
     least: dict[str, Seconds] = {}
     for engine, each in runs.items():
@@ -119,14 +126,23 @@ def _compare(paths: Sequence[Path], options: argparse.Namespace) -> dict[str, Se
     return least
 
 
+def _vector_engines(options: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Yield the engines that make vectors, each with the folder of the model for torch, if any."""
+    if options.embedder:
+        yield from ((engine, "") for engine in VECTOR_ENGINES)
+        if options.torch:
+            yield from ((engine, options.torch) for engine in VECTOR_ENGINES if engine != "crx")
+
+
 def _run_with_vectors(
-    engine: str, folder: Path, made: Path, options: argparse.Namespace
+    engine: str, torch: str, folder: Path, made: Path, options: argparse.Namespace
 ) -> Iterator[tuple[str, Seconds]]:
     """Yield what an engine has done and its times, from its start without an index."""
     with tempfile.TemporaryDirectory(dir=made) as target:
         command = [sys.executable, __file__, str(folder), "--engine", engine, "--target", target]
-        command += ["--embedder", options.embedder, "--query", options.query]
+        command += ["--embedder", options.embedder, "--query", options.query, "--torch", torch]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    engine = f"{engine} with torch" if torch else engine
     if done.returncode == _NOT_INSTALLED:
         print(f"{engine} is left out: not installed", file=sys.stderr)
         return
@@ -179,7 +195,7 @@ _NOT_INSTALLED = 4
 Report = Callable[[str], None]
 
 
-def run_engine(engine: str, folder: Path, target: Path, embedder: str, query: str) -> None:
+def run_engine(options: argparse.Namespace) -> None:
     """Index a folder with vectors and answer a query; print the times of each step as JSON."""
     started = time.monotonic()
 
@@ -188,12 +204,12 @@ def run_engine(engine: str, folder: Path, target: Path, embedder: str, query: st
         print(json.dumps([what, wall, time.process_time() + _cpu_of_children()]), flush=True)
 
     try:
-        VECTOR_ENGINES[engine](folder, target, embedder, query, report)
+        VECTOR_ENGINES[options.engine](options, report)
     except ImportError:
         sys.exit(_NOT_INSTALLED)
 
 
-def _crx(folder: Path, target: Path, model: str, query: str, report: Report) -> None:
+def _crx(options: argparse.Namespace, report: Report) -> None:
     shares = list(SHARES)
 
     def on_progress(progress: Progress) -> None:
@@ -201,52 +217,71 @@ def _crx(folder: Path, target: Path, model: str, query: str, report: Report) -> 
         while progress.step == "embed" and shares and done >= shares[0]:
             report(f"{shares.pop(0):.0%} of the vectors")
 
-    with crx.open(target / "crx", settings={"embedder": model}) as index:
-        index.add(folder, words_only=True)
-        index.search(query, rerank=False)
+    with crx.open(options.target / "crx", settings={"embedder": options.embedder}) as index:
+        index.add(options.folder, words_only=True)
+        index.search(options.query, rerank=False)
         report("words")
         index.embed(on_progress=on_progress)
-        index.search(query, rerank=False)
+        index.search(options.query, rerank=False)
         report("answer by both")
 
 
-def _llama_index(folder: Path, target: Path, model: str, query: str, report: Report) -> None:
+def _llama_index(options: argparse.Namespace, report: Report) -> None:
     from llama_index.core import Document, VectorStoreIndex  # type: ignore[import-not-found]
     from llama_index.core.node_parser import SentenceSplitter  # type: ignore[import-not-found]
 
-    embedder = load_embedder(model)
+    embedder = load_embedder(options.embedder)
     splitter = SentenceSplitter(
         chunk_size=MAX_TOKENS,
         chunk_overlap=0,
         tokenizer=lambda text: list(embedder.token_starts(text)),
     )
     index = VectorStoreIndex.from_documents(
-        [Document(text=text) for text in _texts(folder)],
+        [Document(text=text) for text in _texts(options.folder)],
         transformations=[splitter],
-        embed_model=llama_embedding(embedder),
+        embed_model=torch_embedding(options.torch) if options.torch else llama_embedding(embedder),
     )
-    index.storage_context.persist(str(target / "llama"))
-    index.as_retriever(similarity_top_k=5).retrieve(query)
+    index.storage_context.persist(str(options.target / "llama"))
+    index.as_retriever(similarity_top_k=5).retrieve(options.query)
     report("answer by vectors")
 
 
-def _txtai(folder: Path, target: Path, model: str, query: str, report: Report) -> None:
+def torch_embedding(folder: str) -> Any:
+    """Return LlamaIndex's own embedder of a model in a folder."""
+    embeddings = importlib.import_module("llama_index.embeddings.huggingface")
+    return embeddings.HuggingFaceEmbedding(model_name=folder, device="cpu")
+
+
+def _txtai(options: argparse.Namespace, report: Report) -> None:
     from txtai import Embeddings  # type: ignore[import-not-found]
 
-    embedder = load_embedder(model)
+    embedder = load_embedder(options.embedder)
 
     def transform(texts: Sequence[str]) -> NDArray[np.float32]:
         return embedder.embed(list(texts))
 
-    engine = Embeddings(method="external", transform=transform, hybrid=True, content=True)
-    chunks = (chunk for text in _texts(folder) for chunk in cut(text, embedder))
+    own = {"path": options.torch, "gpu": False}
+    model = own if options.torch else {"method": "external", "transform": transform}
+    engine = Embeddings(hybrid=True, content=True, **model)
+    chunks = (chunk for text in _texts(options.folder) for chunk in pieces(text, embedder))
     engine.index((key, chunk, None) for key, chunk in enumerate(chunks))
-    engine.save(str(target / "txtai"))
-    engine.search(query, 5)
+    engine.save(str(options.target / "txtai"))
+    engine.search(options.query, 5)
     report("answer by both")
 
 
-VECTOR_ENGINES = {"crx": _crx, "LlamaIndex": _llama_index, "txtai": _txtai}
+VECTOR_ENGINES: dict[str, Callable[[argparse.Namespace, Report], None]] = {
+    "crx": _crx,
+    "LlamaIndex": _llama_index,
+    "txtai": _txtai,
+}
+
+
+def pieces(text: str, embedder: Embedder) -> Iterator[str]:
+    """Yield runs of paragraphs; what is longer, of which an embedder sees the beginning, is cut."""
+    for run in cut(text, embedder):
+        starts = [0, *embedder.token_starts(run).tolist()[MAX_TOKENS::MAX_TOKENS], len(run)]
+        yield from (run[start:end] for start, end in pairwise(starts))
 
 
 def _texts(folder: Path) -> Iterator[str]:

@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+from crx.registry import load_embedder
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -95,3 +97,15 @@ def test_an_error_of_ripgrep_ends_a_benchmark(
     assert harness.run_ripgrep("word", "1", folder=tmp_path) == "found word\n"
     with pytest.raises(SystemExit, match="rg: no such folder"):
         harness.run_ripgrep("word", "2", folder=tmp_path)
+
+
+def test_rivals_get_long_paragraphs_in_pieces_that_an_embedder_reads_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benches")
+    first_answer = import_module("first_answer")
+    embedder = load_embedder("hashed")
+    text = "short\n\n" + " ".join(f"wörd{number}" for number in range(1000))
+    pieces = list(first_answer.pieces(text, embedder))
+    assert "".join(pieces) == text.replace("\n\n", "")
+    assert max(len(embedder.token_starts(each)) for each in pieces) <= first_answer.MAX_TOKENS
