@@ -27,7 +27,7 @@
 //! ```
 //!
 //! unless the query asks for such files. Here *u* is 1 if the query names a symbol. Else it falls from 1
-//! to 0 while the share of prose, data and configuration apart, among all candidates rises from a quarter
+//! to 0 while the share of documents, without data and configuration, among all candidates rises from a quarter
 //! to a half: where manuals stand beside the sources, a query in words asks for the manuals as much. At
 //! last the best chunk of a file with several good hits is raised. With *r* = max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
 //!
@@ -197,7 +197,7 @@ fn prefer_code(
         return 1.0;
     }
     let is_prose = |(each, kind): &(&Candidate<'_>, &Option<Syntax>)| {
-        kind.is_none() && !path::is_data(each.uri)
+        kind.is_none() && path::is_document(each.uri)
     };
     let prose = candidates.iter().zip(kinds).filter(is_prose).count();
     let share = prose as f64 / candidates.len() as f64;

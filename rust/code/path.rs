@@ -391,10 +391,10 @@ const DATA: [&str; 27] = [
     "yml",
 ];
 
-/// Returns whether a file holds data or configuration by its name.
-pub(super) fn is_data(path: &str) -> bool {
+/// Returns whether a file is a text for people by its name: no source code, data or configuration.
+pub(super) fn is_document(path: &str) -> bool {
     let (_, extension) = uncompressed_name(path).rsplit_once('.').unwrap_or_default();
-    DATA.contains(&extension.to_ascii_lowercase().as_str())
+    kind_of(path) == FileKind::Prose && !DATA.contains(&extension.to_ascii_lowercase().as_str())
 }
 
 fn uncompressed_name(path: &str) -> &str {

@@ -108,8 +108,13 @@ fn configuration_beside_source_code_counts_less_however_much_there_is_of_it() {
         ("x/a.rs", "f(1);"),
         ("x/b.JSON.gz", "Boil."),
         ("x/c.rs", "f(2);"),
+        ("x/Makefile", "Boil."),
+        ("x/go.sum", "Boil."),
     ];
-    assert_eq!(order("how does it boil", &mixed, &WEIGHTS), [1, 3, 0, 2]);
+    assert_eq!(
+        order("how does it boil", &mixed, &WEIGHTS),
+        [1, 3, 0, 2, 4, 5]
+    );
 }
 
 #[test]

@@ -287,6 +287,7 @@ def test_a_service_is_sent_no_excerpts() -> None:
         **options,  # type: ignore[arg-type]
     )
     assert (found.scored_count, table.texts_scored) == (0, WHOLE[:2])
+    assert [note.split(" ")[0] for note in found.notes] == ["sending", "not"]
 
 
 def test_whole_texts_that_were_too_slow_are_tried_again_when_the_machine_is_fast_again() -> None:

@@ -41,7 +41,8 @@ def test_a_short_chunk_is_read_whole() -> None:
 
 def test_of_a_long_prefix_the_title_and_the_heading_stay() -> None:
     outline = f"Supply Agreement > {'Schedule > ' * 30}Term and termination\nnames"
-    (excerpt,) = situated_excerpts("term", [Chunk("Ten years.", outline=outline)])
+    row = Chunk("Ten years.", outline=outline, context="What a model wrote. " * 5)
+    (excerpt,) = situated_excerpts("term", [row])
     assert excerpt.startswith("Supply Agreement > Schedule")
     assert excerpt.endswith("Schedule > Term and termination\nTen years.")
     assert len(excerpt) < 130

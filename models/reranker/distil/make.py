@@ -8,12 +8,14 @@
 FILE contains documents with their contexts, as the recipe of the contextualizer reads them. DIR
 receives the lists, the labels and, in `students`, a folder of weights for each depth, which `crx
 models add` converts. Those of six layers are the mean of two checkpoints and of the weights that
-training began with. A step whose result exists is skipped; labelling goes on where it stopped.
+training began with; to ship them, give their folder to `export` in `models/reranker/export.py`.
+Lists that exist are not made again, and labelling goes on where it stopped; training begins anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 
 from average import average
@@ -47,6 +49,7 @@ def main() -> None:
         write_queries(given.work / "pairs.jsonl", given.documents, train=lists, held_out=held)
     write_labels(held, held_labels, own=own, strong=strong, limit=given.lists)
     write_labels(lists, labels, own=own, strong=strong, limit=given.lists)
+    shutil.rmtree(given.work / "students", ignore_errors=True)
     train(
         Student(start, given.depths),
         given.work / "students",

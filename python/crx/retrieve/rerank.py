@@ -162,12 +162,16 @@ def rerank(
                 scores = scoring.score(sent, least=least)
     except ModelError as error:
         return _not_reranked(fused, k, notes=(f"not reranked: {error}",))
+    sent = sent[: len(scores)]
+    n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
+    notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
+    notes = [notice] if notice else []
     if len(scores) < least:
         note = (
             f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
             f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time"
         )
-        return _not_reranked(fused, k, notes=(note,))
+        return _not_reranked(fused, k, notes=(*notes, note))
     positions = candidates[: len(scores)]
     scored = _sort_by_score(fused.keys[positions], scores)
     order = fused.keys.copy()
@@ -175,10 +179,6 @@ def rerank(
     values = weight * _relative(logits) + (1 - weight) * _relative(fused.scores[positions])
     order[positions] = order[positions][np.argsort(-values, kind="stable")]
     kept = ~np.isin(order, scored.keys[scored.scores < min_relevance])
-    sent = sent[: len(scores)]
-    n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
-    notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
-    notes = [notice] if notice else []
     if dropped := len(order) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
     if len(scores) < len(candidates) or form:

@@ -13,9 +13,9 @@ from crx.retrieve.query_terms import analyze_query
 # Characters of an excerpt, and of the pieces that it is made of.
 EXCERPT_CHARS = 320
 _PIECE_CHARS = 40
-# Characters of a prefix before an excerpt: half from its beginning, which is the title of the
-# document, half from its end, the heading of the section.
-_PREFIX_CHARS = 100
+# Characters of the outline's first line before an excerpt: half from its beginning, which is the
+# title of the document, half from its end, the heading of the section.
+_HEAD_CHARS = 100
 # Words with the white space after them. Long ones are cut, as text without spaces is.
 _WORD = re.compile(rf"\S{{1,{_PIECE_CHARS}}}\s?|\s{{1,{_PIECE_CHARS}}}")
 
@@ -37,7 +37,7 @@ def situated_text(row: SituatedChunk) -> str:
 
 
 def situated_excerpts(query: str, rows: Sequence[SituatedChunk]) -> list[str]:
-    """Return an excerpt of each chunk after the beginning and the end of its prefix.
+    """Return an excerpt of each chunk after its title and heading, without its context.
 
     An excerpt is the run of about `EXCERPT_CHARS` characters that holds most of the query's terms;
     a term weighs more the rarer it is in the chunks. Of equally good runs it is the middle one.
@@ -50,7 +50,7 @@ def situated_excerpts(query: str, rows: Sequence[SituatedChunk]) -> list[str]:
     ends = accumulate(map(len, pieces), initial=0)
     terms = [held[start:end] for start, end in pairwise(ends)]
     return [
-        _join(_cut_middle(embedding_prefix(row.outline, row.context)), _best_run(*each, value))
+        _join(_cut_middle(row.outline.partition("\n")[0]), _best_run(*each, value))
         for row, each in zip(rows, zip(pieces, terms, strict=True), strict=True)
     ]
 
@@ -91,8 +91,8 @@ def _best_run(
     return "".join(pieces[middle : middle + count]).strip()
 
 
-def _cut_middle(prefix: str) -> str:
-    if len(prefix) <= _PREFIX_CHARS:
-        return prefix
-    half = _PREFIX_CHARS // 2
-    return f"{prefix[:half].rstrip()} ... {prefix[-half:].lstrip()}"
+def _cut_middle(head: str) -> str:
+    if len(head) <= _HEAD_CHARS:
+        return head
+    half = _HEAD_CHARS // 2
+    return f"{head[:half].rstrip()} ... {head[-half:].lstrip()}"
