@@ -83,8 +83,8 @@ def unpack(folder: Path, part: str) -> None:
             subprocess.run(["dpkg", "-x", found[0], target], check=True)
 
 
-def crx(folder: Path, *arguments: str) -> str:
-    """Return what a command prints on a screen, with settings that are nobody's."""
+def crx(folder: Path, command: str, *arguments: str) -> str:
+    """Return what a command of crx prints on a screen, with settings that are nobody's."""
     environment = {
         **os.environ,
         "COLUMNS": str(COLUMNS),
@@ -92,8 +92,8 @@ def crx(folder: Path, *arguments: str) -> str:
         # A busy machine does not decide whether candidates are reranked.
         "CRX_RERANK_MS": RERANK_MS,
     }
-    command = [sys.executable, "-m", "crx", *arguments, "--index", "first.crx"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    called = [sys.executable, "-m", "crx", command, "--index", "first.crx", *arguments]
+    done = subprocess.run(called, cwd=folder, env=environment, capture_output=True, check=False)
     # 1: nothing found; 3: a document, such as a key for tests, was not read.
     if done.returncode not in (0, 1, 3):
         raise SystemExit(done.stderr.decode())
@@ -137,7 +137,7 @@ def measure(folder: Path, part: str, *, embedder: str) -> dict[str, dict[str, in
     questions = [each for each in read_questions() if each.part == part]
     ours, theirs = [], []
     for each in questions:
-        screen = first_screen(crx(folder, "search", each.query))
+        screen = first_screen(crx(folder, "search", "--", each.query))
         ours.append(each.is_answered(screen))
         theirs.append(each.is_answered(first_screen(search_lines(folder, each.query))))
         if not ours[-1]:
