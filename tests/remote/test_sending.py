@@ -17,6 +17,7 @@ from chat_server import ChatServer, serving
 
 import crx
 from crx.cli import run
+from crx.remote.destination import Destination, sending_notice
 
 TEXT = "# Whales\n\nBlue whales eat krill and little else.\n"
 SIZE = len(TEXT.encode())
@@ -57,6 +58,17 @@ def test_contexts_from_another_machine_are_announced_before_the_first_request(
     assert announced == [(notice, 0)]
     assert report.notes == (notice,)
     assert server.asked > 0
+
+
+def test_several_queries_are_announced_in_the_plural() -> None:
+    class Service:
+        destination = Destination("service.example.com")
+
+    what = {"query": 30, "chunk": 2, "document": 1}
+    notice = sending_notice(Service(), what, n_bytes=9)
+    assert notice == (
+        "sending 30 queries, 2 chunks, 1 document (9 bytes of text) to service.example.com"
+    )
 
 
 def test_a_run_that_sends_nothing_announces_nothing(folder: Path, source: str) -> None:

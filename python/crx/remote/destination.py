@@ -41,8 +41,14 @@ def sending_notice(plugin: object, what: Mapping[str, int], *, n_bytes: int) -> 
     """
     if not any(what.values()) or not isinstance(plugin, Remote) or plugin.destination.is_local:
         return ""
-    counts = ", ".join(f"{n:,} {name}{'s' * (n != 1)}" for name, n in what.items() if n)
+    counts = ", ".join(f"{n:,} {_inflect(name, n)}" for name, n in what.items() if n)
     return f"sending {counts} ({_size(n_bytes)} of text) to {plugin.destination.host}"
+
+
+def _inflect(name: str, count: int) -> str:
+    if count == 1:
+        return name
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
 def text_bytes(text: str) -> int:
