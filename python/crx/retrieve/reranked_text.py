@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Protocol
 
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.retrieve.query_terms import analyze_query
+from crx.retrieve.rows import ChunkRow
 
 # Characters of an excerpt, and of the pieces that it is made of.
 EXCERPT_CHARS = 320
@@ -20,39 +20,42 @@ _HEAD_CHARS = 100
 _WORD = re.compile(rf"\S{{1,{_PIECE_CHARS}}}\s?|\s{{1,{_PIECE_CHARS}}}")
 
 
-class SituatedChunk(Protocol):
-    """A chunk with its outline and its context."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def outline(self) -> str: ...
-    @property
-    def context(self) -> str: ...
-
-
-def situated_text(row: SituatedChunk) -> str:
+def situated_text(row: ChunkRow) -> str:
     """Return a chunk after its outline and context, as the embedder and the reranker read it."""
     return _join(embedding_prefix(row.outline, row.context), row.text)
 
 
-def situated_excerpts(query: str, rows: Sequence[SituatedChunk]) -> list[str]:
-    """Return an excerpt of each chunk after its title and heading, without its context.
+def situated_excerpts(query: str, rows: Sequence[ChunkRow]) -> list[str]:
+    """Return an excerpt of each chunk after its title and heading, without its context."""
+    excerpts = cut_excerpts(query, [row.text for row in rows])
+    return [
+        _join(shorten_outline(row.outline), text) for row, text in zip(rows, excerpts, strict=True)
+    ]
+
+
+def cut_excerpts(query: str, texts: Sequence[str]) -> list[str]:
+    """Return an excerpt of each text; a short one is its own.
 
     An excerpt is the run of about `EXCERPT_CHARS` characters that holds most of the query's terms;
-    a term weighs more the rarer it is in the chunks. Of equally good runs it is the middle one.
+    a term weighs more the rarer it is in the texts. Of equally good runs it is the middle one.
     """
-    pieces = [_pieces(row.text) for row in rows]
+    pieces = [_pieces(text) for text in texts]
     held, weights, _ = analyze_query(query).row_terms(
         [piece for each in pieces for piece in each], known=frozenset()
     )
     value = [weight for _, weight in weights]
     ends = accumulate(map(len, pieces), initial=0)
     terms = [held[start:end] for start, end in pairwise(ends)]
-    return [
-        _join(_cut_middle(row.outline.partition("\n")[0]), _best_run(*each, value))
-        for row, each in zip(rows, zip(pieces, terms, strict=True), strict=True)
-    ]
+    return [_best_run(*each, value) for each in zip(pieces, terms, strict=True)]
+
+
+def shorten_outline(outline: str) -> str:
+    """Return the first line of an outline; of a long one its beginning and its end."""
+    head = outline.partition("\n")[0]
+    if len(head) <= _HEAD_CHARS:
+        return head
+    half = _HEAD_CHARS // 2
+    return f"{head[:half].rstrip()} ... {head[-half:].lstrip()}"
 
 
 def _join(prefix: str, text: str) -> str:
@@ -89,10 +92,3 @@ def _best_run(
     best = [at for at in starts if held[at] == most]
     middle = best[len(best) // 2]
     return "".join(pieces[middle : middle + count]).strip()
-
-
-def _cut_middle(head: str) -> str:
-    if len(head) <= _HEAD_CHARS:
-        return head
-    half = _HEAD_CHARS // 2
-    return f"{head[:half].rstrip()} ... {head[-half:].lstrip()}"
