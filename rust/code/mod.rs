@@ -27,9 +27,10 @@
 //! ```
 //!
 //! unless the query asks for such files. Here *u* is 1 if the query names a symbol. Else it falls from 1
-//! to 0 while the share of documents, without data and configuration, among all candidates rises from a quarter
-//! to a half: where manuals stand beside the sources, a query in words asks for the manuals as much. At
-//! last the best chunk of a file with several good hits is raised. With *r* = max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
+//! to 0 while the share of documents, without data and configuration, among all candidates rises from a
+//! quarter to a half: where manuals stand beside the sources, a query in words asks for the manuals as
+//! much. At last the best chunk of a file with several good hits is raised. With *r* =
+//! max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
 //!
 //! ```text
 //! t += file * (sum of r^2 over the chunks of the file) / (the greatest such sum)
