@@ -164,3 +164,13 @@ def test_it_is_said_that_only_parts_of_an_identifier_are_found(
         assert result.passages
         note = f'no document has "{query.strip()}"; what is found has parts of it'
         assert (note in result.notes) == is_told
+
+
+def test_it_is_said_of_documents_without_a_language_and_not_of_an_empty_index(
+    tmp_path: Path,
+) -> None:
+    with crx.open(tmp_path / "code.crx", settings={"embedder": "none"}) as index:
+        (empty,) = index.search("cetacean").notes
+        assert empty.startswith("nothing found: the index holds no documents")
+        index.add_documents([crx.Document("mem:1", "x = 1\n")])
+        assert index.search("cetacean").notes == ("nothing found: no document has these words",)

@@ -104,7 +104,9 @@ def keep_near(search: Search) -> Search:
     rankings = {**search.rankings, "bm25": EMPTY}
     if dense is None or not len(dense.keys):
         # A filter that no document meets, and an index without documents, are told by themselves.
-        is_told = search.request.where or not search.searcher.langs
+        searcher = search.searcher
+        is_empty = not searcher.langs and not searcher.has_document({})
+        is_told = search.request.where or is_empty
         return search._replace(rankings=rankings).noting("" if is_told else NO_SUCH_WORDS)
     near = dense if _is_in_another_language(search) else _above_floor(search, dense)
     rankings = {**rankings, "dense": near}
