@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 
 import crx
 from crx.backends.hashed import HashedEmbedder
+from crx.index.reader import open_reader
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest
@@ -90,3 +94,29 @@ def test_a_search_beside_the_second_pass_uses_the_vectors_that_are_there(tmp_pat
     assert "dense" in stages["first"]
     assert "dense" not in stages["7"]
     assert "39 of 41 chunks" in result.notes[0]  # one text is that of the first document
+
+
+WRITER = """
+import sys, crx
+def documents():
+    for n in range(60):
+        yield crx.Document(f"mem:{n}", f"Whale {n} eats krill.")
+    print("read", flush=True)
+    sys.stdin.read()
+with crx.open(sys.argv[1], settings={"embedder": "hashed"}) as index:
+    index.add_documents(documents())
+"""
+
+
+def test_chunks_that_are_not_found_by_words_yet_either_are_not_counted(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "i.crx")]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "read\n"
+        with open_reader(tmp_path / "i.crx") as index:
+            result = index.search("krill")
+        writer.communicate("")
+    assert result.hits == ()
+    assert "changes behind: " in result.notes[0]
+    assert not any("0 of 0" in note for note in result.notes)
+    assert writer.returncode == 0

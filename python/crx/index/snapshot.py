@@ -91,9 +91,8 @@ class Snapshots:
                 snapshot = self._newest(notes)
                 snapshot.users += 1
             try:
-                if snapshot.pending:
-                    # Of those that lack their vector, BM25 may lack some, too.
-                    found = len(snapshot.searcher.lexical)
+                # Of those that lack their vector, BM25 may lack some, or all, too.
+                if snapshot.pending and (found := len(snapshot.searcher.lexical)):
                     which = f"{min(snapshot.pending, found):,} of {found:,} chunks"
                     notes.append(f'{which} {_WORDS_ALONE}; "crx embed" goes on with them')
                 yield snapshot.searcher, notes
