@@ -92,7 +92,8 @@ def test_search_counts_the_hits_that_a_budget_left_out(crx: Crx, indexed: Path) 
 
 
 def test_nothing_found_is_exit_code_1(crx: Crx, indexed: Path) -> None:
-    assert crx("search", "zebra", "--leg", "bm25") == Done(1, "", "crx: nothing found\n")
+    said = "crx: nothing found: no document has these words\n"
+    assert crx("search", "zebra", "--leg", "bm25") == Done(1, "", said)
 
 
 def test_show_prints_the_stored_text(crx: Crx, indexed: Path) -> None:
