@@ -6,7 +6,7 @@
 //! `name = value`, is an argument in a call and a variable in a function: what encloses a line is the
 //! nearest line above that is indented less.
 
-use super::definitions::{Definition, Kind, STATEMENTS, defined_on, is_modifier};
+use super::definitions::{Definition, Kind, STATEMENTS, defined_on, is_modifier, past_brackets};
 use super::entries::{begins_entry_with, is_entry, is_marked, is_typed};
 use super::path::{FileKind, Syntax, UNKNOWN, kind_of};
 use super::source::is_source_code;
@@ -121,18 +121,22 @@ impl LineReader<'_> {
         let code = without_modifiers(line.trim_ascii_start(), self.name);
         let form = self.form(code);
         // Entries of comments and of documents with much source code.
-        if form.is_none() && !code.starts_with(['"', '\'', '(', '[']) && is_entry(line, self.name) {
+        let is_value = code.starts_with(['"', '\'', '(', '[']) && !code.starts_with("(*");
+        if form.is_none() && !is_value && is_entry(line, self.name) || is_attribute(code, self.name)
+        {
             return Declaration::Member;
         }
         if form.is_none() && !has_default(line, self.name) {
             return value_of(line, self.name);
         }
         match (self.owner(at, start), form) {
-            (Owner::Parameters, Some(Form::Valued | Form::Typed) | None) => Declaration::Member,
+            (Owner::Parameters, Some(Form::Valued | Form::Typed | Form::Parameter) | None) => {
+                Declaration::Member
+            }
             (Owner::Module | Owner::Unknown, Some(Form::Valued | Form::Typed)) => {
                 Declaration::Member
             }
-            (Owner::Type, Some(_)) => Declaration::Member,
+            (Owner::Type, Some(Form::Valued | Form::Typed | Form::Element)) => Declaration::Member,
             (_, Some(Form::Valued)) => Declaration::Value,
             _ => value_of(line, self.name),
         }
@@ -152,20 +156,21 @@ impl LineReader<'_> {
             let is_assigned = rest.starts_with('=') && !rest.starts_with("==");
             (is_annotated && !rest.starts_with(":=")) || is_assigned || rest.starts_with(":=")
         };
-        if begins_entry_with(code, self.name, is_value) {
+        let bare = code.strip_prefix('$').unwrap_or(code);
+        if begins_entry_with(bare, self.name, is_value) {
             return Some(Form::Valued);
         }
         let is_element = |after: &str| {
-            after.trim().is_empty()
+            matches!(after.trim(), "" | ";")
                 || after.starts_with([',', '(', '{'])
                 || (after.starts_with(' ')
                     && !after.starts_with("  ")
                     && !code.ends_with([';', ':']))
         };
-        if begins_entry_with(code, self.name, is_element) {
+        if begins_entry_with(bare, self.name, is_element) {
             return Some(Form::Element);
         }
-        is_typed_variable(code, self.name).then_some(Form::Typed)
+        typed_form(code, self.name)
     }
 
     /// Returns what encloses a line, which starts at a byte.
@@ -209,6 +214,8 @@ enum Form {
     Valued,
     /// `type name;`, `type name = value;`.
     Typed,
+    /// `type name,`, `type name`, of a list of parameters.
+    Parameter,
     /// `name,`, `name(type)`, `name type`, of an enumeration or of a type of Go.
     Element,
 }
@@ -220,11 +227,12 @@ fn begins_members(code: &str) -> bool {
     code.ends_with(['{', '(']) && words.take(4).any(|word| TYPES.contains(&word))
 }
 
-/// Returns a line of code without the words that may stand before a declaration of a name.
+/// Returns a line of code without the annotations and words that may stand before a declaration of a
+/// name.
 ///
 /// A modifier may itself be a name: `value = 3`, `default: 3`, `open int`.
 fn without_modifiers<'a>(code: &'a str, name: &str) -> &'a str {
-    let mut rest = code;
+    let mut rest = past_annotations(code);
     loop {
         let word = &rest[..rest.bytes().position(|byte| !is_word(byte)).unwrap_or(0)];
         let mut after = &rest[word.len()..];
@@ -233,47 +241,106 @@ fn without_modifiers<'a>(code: &'a str, name: &str) -> &'a str {
             after = after.split_once(')').map_or("", |(_, behind)| behind);
         }
         // `if name:` uses it; SQL has `if`, `not` and others as modifiers.
-        let is_known =
-            is_modifier(word) && !STATEMENTS.contains(&word) || matches!(word, "var" | "val");
+        let is_known = is_modifier(word) && !STATEMENTS.contains(&word) || is_variable(word);
         let behind = after.trim_ascii_start();
         let is_name = word.eq_ignore_ascii_case(name) || behind.starts_with(['=', ':', ',', ';']);
         if !is_known || is_name || !after.starts_with([' ', '\t']) {
             return rest;
         }
-        rest = behind;
+        rest = past_annotations(behind);
     }
 }
 
-/// Returns whether a line of code is `type name;` or the like.
-fn is_typed_variable(code: &str, name: &str) -> bool {
+/// Returns whether a word stands before a variable, as in Kotlin and in Perl.
+fn is_variable(word: &str) -> bool {
+    matches!(word, "var" | "val" | "my" | "our")
+}
+
+/// Returns what follows `@Name`, `@Name(...)` and, before a word, `[...]`, which begin a line of code.
+fn past_annotations(code: &str) -> &str {
+    let mut rest = code;
+    loop {
+        let behind = match rest.as_bytes().first() {
+            Some(b'@') => {
+                let is_part = |byte: u8| is_word(byte) || byte == b'.';
+                let end = 1 + rest[1..].bytes().take_while(|&byte| is_part(byte)).count();
+                match rest[end..].starts_with('(') {
+                    true => past_brackets(&rest[end..], b'(', b')'),
+                    false => &rest[end..],
+                }
+            }
+            Some(b'[') => past_brackets(rest, b'[', b']'),
+            _ => return rest,
+        };
+        let next = behind.trim_ascii_start();
+        let is_word = next.starts_with(|c: char| c.is_alphabetic() || "_@[$?".contains(c));
+        if !is_word || next.len() == behind.len() {
+            return rest;
+        }
+        rest = next;
+    }
+}
+
+/// Returns the form of a line of code that is `type name;`, `type name { get; }` or the like.
+fn typed_form(code: &str, name: &str) -> Option<Form> {
     let code = code.split("//").next().unwrap_or(code);
     let code = code.split("/*").next().unwrap_or(code).trim_ascii_end();
-    if !code.ends_with([';', ',', '=', '{']) {
-        return false;
+    let (start, end) = words_at(code, name).next()?;
+    let before = code[..start].strip_suffix('$').unwrap_or(&code[..start]);
+    let after = code[end..].trim_ascii_start();
+    if !is_type(before) {
+        return None;
     }
-    words_at(code, name).next().is_some_and(|(start, end)| {
-        let (before, after) = (&code[..start], code[end..].trim_ascii_start());
-        let is_type = |c: char| c.is_alphanumeric() || "_*&<>:,[]?. ".contains(c);
-        let first = before
-            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .next();
-        let ends = after.starts_with([';', '[', ':']) || is_assignment(after);
-        ends && before.ends_with([' ', '*', '&', '>', ']', '\t'])
-            && before.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && before.replace('\t', " ").chars().all(is_type)
-            && first.is_some_and(|word| !STATEMENTS.contains(&word))
-    })
+    let ends = after.starts_with([';', '[', ':']) || is_assignment(after);
+    let has_accessors = after.strip_prefix('{').is_some_and(|inner| {
+        let words = inner.split(|c: char| !c.is_alphanumeric());
+        words
+            .take(4)
+            .any(|word| matches!(word, "get" | "set" | "init"))
+    });
+    let is_computed = after.starts_with("=>") && after.ends_with(';');
+    if ends && code.ends_with([';', ',', '=', '{']) || has_accessors || is_computed {
+        return Some(Form::Typed);
+    }
+    matches!(after, "" | "," | ")").then_some(Form::Parameter)
+}
+
+/// Returns whether what stands before a name is a type and white space.
+fn is_type(before: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || "_*&<>:,[]?.|\\ \t".contains(c);
+    let first = before
+        .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .find(|word| !word.is_empty());
+    before.ends_with([' ', '*', '&', '>', ']', '\t'])
+        && before.starts_with(|c: char| c.is_alphabetic() || "_?\\".contains(c))
+        && before.chars().all(is_part)
+        && first.is_some_and(|word| !STATEMENTS.contains(&word))
 }
 
 /// Returns whether a line has a parameter with this name that has a type or a default.
 fn has_default(line: &str, name: &str) -> bool {
     words_at(line, name).any(|(start, end)| {
-        let before = line[..start].trim_ascii_end();
+        let before = line[..start].trim_end_matches('$').trim_ascii_end();
         let after = line[end..].trim_ascii_start();
-        let is_first = before.is_empty() || before.ends_with(['(', ',', '*', '{']);
+        // `(private val name: type`, `(type name = value`
+        let is_typed_before = || {
+            let words = line[..start].trim_end_matches('$');
+            let at = words.rfind(['(', ',']).map_or(0, |at| at + 1);
+            at > 0 && is_type(past_annotations(words[at..].trim_ascii_start()))
+        };
         let is_typed = after.starts_with(':') && !after.starts_with("::");
-        is_first && (is_typed || is_assignment(after))
+        (is_typed || is_assignment(after))
+            && (before.is_empty() || before.ends_with(['(', ',', '*', '{']) || is_typed_before())
     })
+}
+
+/// Returns whether a line of code is that of attributes of Ruby and has the name: `attr_reader :name`.
+fn is_attribute(code: &str, name: &str) -> bool {
+    let word = &code[..code.bytes().position(|byte| !is_word(byte)).unwrap_or(0)];
+    ["attr_reader", "attr_writer", "attr_accessor"]
+        .iter()
+        .any(|each| word.ends_with(each))
+        && words_at(code, name).any(|(start, _)| code[..start].ends_with([':', '"', '\'']))
 }
 
 /// Returns whether a line documents a parameter, an attribute or an option: `:param int name:`,
@@ -345,11 +412,12 @@ fn is_quoted_entry(line: &str, name: &str) -> bool {
 fn value_of(line: &str, name: &str) -> Declaration {
     let is_value = words_at(line, name).any(|(start, end)| {
         let (before, after) = (&line[..start], &line[end..]);
-        let is_attribute = before.trim_ascii_start().split(['.', '>']).count() == 2
+        // `$this->name = value`
+        let object = before.trim_ascii_start().trim_start_matches('$');
+        let is_attribute = object.split(['.', '>']).count() == 2
             && before.ends_with(['.', '>'])
             && is_assignment(after.trim_ascii_start())
-            && before
-                .trim_ascii_start()
+            && object
                 .bytes()
                 .all(|byte| is_word(byte) || b".->".contains(&byte));
         let is_called = [("(\"", '"'), ("('", '\'')].iter().any(|(open, close)| {
@@ -527,6 +595,95 @@ mod tests {
         ] {
             let found = on_each_line(uri, text, "heat");
             assert!(found.iter().all(|each| *each < Member), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn members_of_a_type_are_found_as_each_language_writes_them() {
+        for (uri, text) in [
+            (
+                "a.java",
+                "class Kettle {\n    @Column(name = \"h\") private int heat = 3;\n",
+            ),
+            ("a.java", "class Kettle {\n    @Getter @Setter int heat;\n"),
+            ("a.java", "record Kettle(\n    @Min(3) int heat,\n"),
+            (
+                "a.cs",
+                "class Kettle {\n    public int Heat { get; set; }\n",
+            ),
+            (
+                "a.cs",
+                "class Kettle {\n    public List<int>? Heat { get; init; } = null;\n",
+            ),
+            (
+                "a.cs",
+                "class Kettle {\n    [Key, Column(\"h\")] public int Heat { get; }\n",
+            ),
+            ("a.cs", "class Kettle {\n    public int Heat => heat * 2;\n"),
+            ("a.php", "class Kettle {\n    private ?int $heat = null;\n"),
+            ("a.php", "class Kettle {\n    public $heat;\n"),
+            (
+                "a.php",
+                "public function __construct(\n    private readonly int $heat,\n",
+            ),
+            ("a.kt", "class Kettle(\n    val heat: Int,\n"),
+            (
+                "a.kt",
+                "class Kettle(\n    @JsonProperty(\"h\") private val heat: Int = 3,\n",
+            ),
+            ("a.rb", "class Kettle\n  attr_reader :boil, :heat\n"),
+            ("a.rb", "class Kettle\n  attr_accessor(:heat)\n"),
+        ] {
+            let found = on_each_line(uri, text, "heat");
+            assert!(found[1] >= Member, "{text}: {found:?}");
+        }
+        for (uri, line) in [
+            ("a.kt", "class Kettle(private val heat: Int, boil: Int) {"),
+            ("a.scala", "class Kettle(val heat: Int)"),
+            ("a.ts", "  constructor(private readonly heat: number) {"),
+            (
+                "a.php",
+                "    public function boil(int $time, ?int $heat = 3) {",
+            ),
+        ] {
+            assert_eq!(strongest_declaration(uri, line, "heat"), Member, "{line}");
+        }
+        for (uri, text) in [
+            ("a.php", "function boil() {\n    $heat = 3;\n"),
+            ("a.php", "function boil() {\n    $this->heat = 3;\n"),
+        ] {
+            assert_eq!(on_each_line(uri, text, "heat")[1], Value, "{text}");
+        }
+        for (uri, text) in [
+            ("a.rb", "class Kettle\n  boil :heat\n"),
+            (
+                "a.cs",
+                "void Boil() {\n    list.Select(heat => heat * 2);\n",
+            ),
+            ("a.php", "function boil() {\n    print($heat);\n"),
+            ("a.java", "void boil() {\n    return heat;\n"),
+            ("a.kt", "fun main() {\n    boil(heat)\n"),
+        ] {
+            assert_eq!(on_each_line(uri, text, "heat")[1], None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_a_comment_is_a_member_whatever_begins_the_comment() {
+        for (uri, line) in [
+            ("a.py", "# heat: how hot"),
+            ("a.c", "// heat: how hot"),
+            ("a.c", "/* heat: how hot */"),
+            ("a.rs", "/// heat: how hot"),
+            ("a.rs", "//! heat: how hot"),
+            ("a.el", ";; heat: how hot"),
+            ("a.ml", "(* heat: how hot *)"),
+            ("a.html", "<!-- heat: how hot -->"),
+            ("a.sql", "-- heat: how hot"),
+            ("a.tex", "% heat: how hot"),
+        ] {
+            assert_eq!(strongest_declaration(uri, line, "heat"), Member, "{line}");
+            assert_eq!(strongest_declaration(uri, line, "hot"), None, "{line}");
         }
     }
 

@@ -494,7 +494,7 @@ fn skip_marks(text: &str) -> &str {
 }
 
 /// Returns what follows the brackets that a text begins with, "" if they do not end in it.
-fn past_brackets(text: &str, open: u8, close: u8) -> &str {
+pub(super) fn past_brackets(text: &str, open: u8, close: u8) -> &str {
     let mut nested = 0usize;
     for (at, byte) in text.bytes().enumerate() {
         if byte == open {

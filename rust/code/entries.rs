@@ -37,8 +37,15 @@ pub(super) fn is_entry(line: &str, name: &str) -> bool {
     false
 }
 
-/// Returns what follows the mark of a list, a heading or a macro of roff.
+/// Returns what follows the mark of a list, a heading, a comment or a macro of roff.
 fn without_mark(text: &str) -> Option<&str> {
+    const COMMENTS: [&str; 6] = ["//", "/*", ";", "%", "(*", "<!--"];
+    if COMMENTS.iter().any(|begins| text.starts_with(begins)) {
+        let after = text.trim_start_matches(|c| "/*!;%(<-".contains(c));
+        return after
+            .starts_with(char::is_whitespace)
+            .then(|| after.trim_start());
+    }
     let after = text.trim_start_matches(|c| "-*+•#>|".contains(c));
     if after.len() < text.len() {
         return after
