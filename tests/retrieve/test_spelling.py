@@ -53,6 +53,10 @@ def index(tmp_path: Path) -> crx.Index:
         # Of "castle" and "cartel" in one edit the commoner.
         ("old castel", "old castle", "castel"),
         ("ThreadPoolExecuter", "ThreadPoolExecutor", "ThreadPoolExecuter"),
+        # What is quoted, a path and an address are meant as they are, also beside the word.
+        ('anacorn "the anacorn daemon"', 'anacron "the anacorn daemon"', "anacorn"),
+        ("anacorn etc/anacorn.txt", "anacron etc/anacorn.txt", "anacorn"),
+        ("anacorn anacorn@example.org", "anacron anacorn@example.org", "anacorn"),
         # What is written without spaces is no unknown word.
         ("シロナガス うたうクジラ anacorn", "シロナガス うたうクジラ anacron", "anacorn"),
     ],

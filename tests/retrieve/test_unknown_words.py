@@ -108,6 +108,26 @@ def test_a_query_of_function_words_is_searched_for_as_it_is(tmp_path: Path) -> N
         assert len(index.search("of the", rerank=False).hits) == 20
 
 
+@pytest.mark.parametrize("query", ["car rental", "hay bale", "pour mortar", "son"])
+def test_a_word_counts_that_is_a_function_word_of_a_language_of_no_document(
+    tmp_path: Path, query: str
+) -> None:
+    text = "Every car of the hire stands in the hay; pour in the oil, says his son."
+    with crx.open(tmp_path / "i.crx", settings={"embedder": "none"}) as index:
+        index.add_documents([crx.Document("mem:1", text, lang="en")])
+        found = index.search(query)
+        assert (len(found.hits), found.notes) == (1, ())
+
+
+def test_function_words_of_another_language_do_not_count_if_a_query_has_several(
+    tmp_path: Path,
+) -> None:
+    with crx.open(tmp_path / "i.crx", settings={"embedder": "none"}) as index:
+        index.add_documents([crx.Document("mem:1", "A car. Pour it, son.", lang="en")])
+        found = index.search("quel son pour une voiture")
+        assert (found.hits, found.notes) == ((), ("nothing found: no document has these words",))
+
+
 def test_a_query_in_another_language_has_no_floor(tmp_path: Path) -> None:
     with index_of(tmp_path, documents=DOCUMENTS) as index:
         found = index.search("海の格子", rerank=False)

@@ -14,6 +14,7 @@ import numpy as np
 from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
 from crx.retrieve.ports import DocumentReader, TermIndex
+from crx.retrieve.query_language import primary_language
 from crx.retrieve.search_state import Search
 
 # Words without what looks like an identifier: those are meant as they are. One in a script without
@@ -49,7 +50,9 @@ _ALIKE = 0.8
 _SHORTEST = 5
 # Chunks that are counted of a word to tell the commoner of two.
 _COUNTED = 200
-_FUNCTION_WORDS = frozenset().union(*FUNCTION_WORDS.values())
+# With fewer function words of a language, and no document in it, a query is not taken to be in it:
+# "car", "pour" and "son" are French function words.
+_FUNCTION_WORDS_OF_A_LANGUAGE = 3
 
 
 class Correction(NamedTuple):
@@ -89,7 +92,8 @@ def correct_spelling(
     if len(query) > _LONGEST_QUERY:
         return None
     asked = _QUOTED.sub(" ", query)
-    known = _known_words(asked, terms, langs)
+    function_words = find_function_words(query, langs)
+    known = _known_words(asked, terms, langs, function_words)
     if all(known.values()) and not _IDENTIFIER.search(asked):
         return None
 
@@ -98,12 +102,12 @@ def correct_spelling(
             known[word] = is_known_word(word, terms=terms, langs=langs)
         return known[word]
 
-    replaced = _join_parts(asked, is_known)
+    replaced = _join_parts(asked, is_known, function_words)
     rest = _replace_words(asked, replaced)
     words = [
         word
         for word in dict.fromkeys(_WORD.findall(rest))
-        if _is_spaced(word) and not is_function_word(word)
+        if _is_spaced(word) and word.casefold() not in function_words
     ]
     unknown = [word for word in words if not is_known(word)]
     may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
@@ -119,11 +123,13 @@ def correct_spelling(
     return Correction(_replace_words(query, replaced), tuple(replaced.items()))
 
 
-def _known_words(query: str, terms: TermIndex, langs: Sequence[str]) -> dict[str, bool]:
+def _known_words(
+    query: str, terms: TermIndex, langs: Sequence[str], function_words: frozenset[str]
+) -> dict[str, bool]:
     """Return which words of a query documents have, but function words, looked up at once."""
     parts = (part for pair in _PAIR.findall(query) for part in pair)
     words = dict.fromkeys((*parts, *_WORD.findall(query)))
-    content = [word for word in words if not is_function_word(word)]
+    content = [word for word in words if word.casefold() not in function_words]
     known = terms.are_known(content, langs=_analyzed_langs(langs))
     return dict(zip(content, known, strict=True))
 
@@ -138,13 +144,17 @@ def _replacement(
 
 
 def _replace_words(query: str, replaced: Mapping[str, str]) -> str:
+    """Return a query with words replaced, but for those in quotes, paths and addresses."""
     if not replaced:
         return query
     any_of_them = "|".join(map(re.escape, replaced))
-    return re.sub(rf"(?<!\w)(?:{any_of_them})(?!\w)", lambda match: replaced[match[0]], query)
+    found = re.compile(rf"{_QUOTED.pattern}|{_START}(?:{any_of_them}){_END}")
+    return found.sub(lambda match: replaced.get(match[0], match[0]), query)
 
 
-def _join_parts(query: str, is_known: Callable[[str], bool]) -> dict[str, str]:
+def _join_parts(
+    query: str, is_known: Callable[[str], bool], function_words: frozenset[str]
+) -> dict[str, str]:
     """Return the pairs of words, at least one unknown, that are a known word if joined."""
     joined: dict[str, str] = {}
     for match in _PAIR.finditer(query):
@@ -152,7 +162,7 @@ def _join_parts(query: str, is_known: Callable[[str], bool]) -> dict[str, str]:
         if not _is_spaced(first + second):
             continue
         is_unknown = any(
-            not is_function_word(part) and not is_known(part) for part in (first, second)
+            part.casefold() not in function_words and not is_known(part) for part in (first, second)
         )
         if is_unknown and is_known((first + second).casefold()):
             joined[f"{first} {second}"] = first + second
@@ -200,9 +210,21 @@ def _is_spaced(word: str) -> bool:
     return not _native.unspaced_spans(word)
 
 
-def is_function_word(word: str) -> bool:
-    """Return whether a word is one of a language's commonest, such as "the"."""
-    return word.casefold() in _FUNCTION_WORDS
+def find_function_words(query: str, langs: Sequence[str]) -> frozenset[str]:
+    """Return the function words, such as "the", that a query may have, in lower case.
+
+    They are those of English, of the languages of the index, `langs`, and of any other language of
+    which the query has several.
+    """
+    words = set(re.findall(r"\w+", query.casefold()))
+    own = {"en", *map(primary_language, langs)}
+    return frozenset().union(
+        *(
+            of_lang
+            for lang, of_lang in FUNCTION_WORDS.items()
+            if lang in own or len(words & of_lang) >= _FUNCTION_WORDS_OF_A_LANGUAGE
+        )
+    )
 
 
 def is_known_word(word: str, *, terms: TermIndex, langs: Sequence[str]) -> bool:

@@ -29,7 +29,7 @@ from crx.retrieve.search_notes import (
     parts_alone,
 )
 from crx.retrieve.search_state import EMPTY, Search
-from crx.retrieve.spelling import is_function_word, is_known_word
+from crx.retrieve.spelling import find_function_words, is_known_word
 from crx.types import Ranking
 
 # Queries about anything and about nothing.
@@ -117,11 +117,12 @@ def keep_near(search: Search) -> Search:
 def _has_words(search: Search, bm25: Ranking) -> bool:
     if not len(bm25.keys):
         return False
+    searcher = search.searcher
+    function_words = find_function_words(search.query, searcher.langs)
     words = _WORD.findall(search.query)
-    content = [word for word in words if not is_function_word(word)]
+    content = [word for word in words if word.casefold() not in function_words]
     if not content or len(content) == len(words):
         return True
-    searcher = search.searcher
     is_known = partial(is_known_word, terms=searcher.terms, langs=searcher.langs)
     if not any(map(is_known, content)):
         return False
