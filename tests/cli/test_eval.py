@@ -191,6 +191,8 @@ def test_gate_exits_with_1_under_a_bound_and_0_above(crx: Crx, saved: str) -> No
         (("compare", "run.npz", "run.npz", "--row", "x"), "x: no such row; use one of: outline"),
         (("compare", "a", "b", "--in", "run.npz", "--row", "x"), "--row is for two saved runs"),
         (("run", "set", "--window", "grow"), "--window grow: cannot fill a prompt"),
+        (("run", "set", "--save", "gone/a.npz"), "gone/a.npz: there is no folder gone"),
+        (("ablate", "set", "--html", "gone/a.html"), "gone/a.html: there is no folder gone"),
         (("ablate", "set", "--contexts", ","), "give at least one"),
         (("ablate", "set", "--contexts", "gone.jsonl"), "gone.jsonl: no such file of contexts"),
         (("ablate", "set", "--baselines", "hyde"), "need a generator, such as --with llama:PATH"),

@@ -12,6 +12,7 @@ import pytest
 from crx.errors import UsageError
 from crx.evaluate import read_set
 from crx.evaluate.questions import (
+    OPENING_CHARS,
     QuestionFile,
     extract_question,
     generate_question,
@@ -73,6 +74,53 @@ def test_an_interrupted_question_set_is_continued(tmp_path: Path) -> None:
     assert again.ids == {first.id}
     again.add(second, "two?")
     assert [query.text for query in read_set(tmp_path).queries] == ["one?", "two?"]
+
+
+def test_a_last_line_without_its_end_is_kept(tmp_path: Path) -> None:
+    first, second, *_ = sample_chunks([LONG])
+    QuestionFile(tmp_path, [LONG]).add(first, "one?")
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(queries.read_text().rstrip("\n"))
+    again = QuestionFile(tmp_path, [LONG])
+    assert again.ids == {first.id}
+    again.add(second, "two?")
+    assert [query.text for query in read_set(tmp_path).queries] == ["one?", "two?"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("one?", "queries.jsonl: the last line is not JSON: "),
+        ("one?\n", "queries.jsonl:2: not JSON: "),
+        ("[1]\n", "queries.jsonl:2: not a JSON object"),
+        ('{"query": "one?"}\n', "queries.jsonl:2: query_id is missing or empty"),
+    ],
+)
+def test_lines_that_are_no_questions_are_told_and_kept(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    first, *_ = sample_chunks([LONG])
+    QuestionFile(tmp_path, [LONG]).add(first, "one?")
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(written := queries.read_text() + line)
+    with pytest.raises(UsageError) as error:
+        QuestionFile(tmp_path, [LONG])
+    assert message in str(error.value)
+    assert queries.read_text() == written
+
+
+def test_questions_without_their_documents_are_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "queries.jsonl").write_text('{"query_id": "1"}')
+    with pytest.raises(UsageError, match=r"there is no corpus\.jsonl beside it"):
+        QuestionFile(tmp_path, [LONG])
+    assert (tmp_path / "queries.jsonl").read_text() == '{"query_id": "1"}'
+
+
+def test_a_document_that_contains_a_slot_of_the_prompt_stays_as_it_is() -> None:
+    document = Document("slots", "A template: {passage} and {opening}. " + PARAGRAPH * 3)
+    (sampled, *_) = sample_chunks([document])
+    opening = sampled.prompt.split("<opening>\n")[1].split("\n</opening>")[0]
+    assert opening == document.text[:OPENING_CHARS]
 
 
 def test_a_question_set_of_other_documents_is_refused(tmp_path: Path) -> None:

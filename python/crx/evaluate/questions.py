@@ -16,6 +16,7 @@ import orjson
 
 from crx import _native
 from crx.errors import UsageError
+from crx.evaluate.datasets import read_rows, required_text
 from crx.ingest.split import split
 from crx.protocols import Generator
 from crx.registry import load_embedder
@@ -48,6 +49,9 @@ _MENTIONS_PASSAGE = re.compile(
     r"\b(?:this|the|above|given|following) (?:passage|excerpt|text|chunk)\b", re.I
 )
 _WORD = re.compile(r"\w{2}")
+_SLOT = re.compile(r"\{(?:opening|passage)\}")
+# How a line of the file begins.
+_LINE_START = b'{"query_id":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,9 @@ class SampledChunk:
     @property
     def prompt(self) -> str:
         """The prompt that asks for a question about the chunk."""
-        opening = self.document.text[:OPENING_CHARS]
-        return PROMPT.replace("{opening}", opening).replace("{passage}", self.text)
+        texts = {"{opening}": self.document.text[:OPENING_CHARS], "{passage}": self.text}
+        # At once: a document may contain "{passage}" itself.
+        return _SLOT.sub(lambda slot: texts[slot[0]], PROMPT)
 
 
 def sample_chunks(documents: Sequence[Document], *, seed: int = SEED) -> Iterator[SampledChunk]:
@@ -108,19 +113,26 @@ class QuestionFile:
     def __init__(self, folder: Path, documents: Iterable[Document]) -> None:
         """Create the folder, or continue the question set in it.
 
-        Raises `UsageError` if it contains questions about other documents.
+        Raises `UsageError` if it contains questions about other documents, or lines that are no
+        questions.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        corpus = folder / "corpus.jsonl"
+        corpus, questions = folder / "corpus.jsonl", folder / "queries.jsonl"
         data = b"".join(orjson.dumps(_row(document)) + b"\n" for document in documents)
         if corpus.exists() and corpus.read_bytes() != data:
             raise UsageError(
                 f"{corpus}: was made from other documents; name another folder with --out"
             )
         if not corpus.exists():
+            if questions.exists() and questions.stat().st_size:
+                raise UsageError(
+                    f"{questions}: has questions, and there is no {corpus.name} beside it; "
+                    "name another folder with --out"
+                )
             _native.replace_file(folder, corpus.name, data)
-        self._file = _native.AppendFile.open(folder, "queries.jsonl")
-        self.ids = self._load_ids()
+        self._file = _native.AppendFile.open(folder, questions.name)
+        self._complete_last_line(questions)
+        self.ids = {required_text(row, "query_id", where) for where, row in read_rows(questions)}
 
     def add(self, sampled: SampledChunk, question: str) -> None:
         """Append a question whose answer is the chunk."""
@@ -129,12 +141,20 @@ class QuestionFile:
         self._file.append(orjson.dumps(row) + b"\n")
         self.ids.add(sampled.id)
 
-    def _load_ids(self) -> set[str]:
-        """Return the ids of the questions in the file, after dropping an incomplete last line."""
+    def _complete_last_line(self, path: Path) -> None:
+        """End the last line, or remove it if it was being written when the process ended."""
         data = self._file.read()
-        complete = data[: data.rfind(b"\n") + 1]
-        self._file.truncate(len(complete))
-        return {orjson.loads(line)["query_id"] for line in complete.splitlines() if line.strip()}
+        start = data.rfind(b"\n") + 1
+        if start == len(data):
+            return
+        try:
+            orjson.loads(data[start:])
+        except orjson.JSONDecodeError as error:
+            if data[start:][: len(_LINE_START)] != _LINE_START[: len(data) - start]:
+                raise UsageError(f"{path}: the last line is not JSON: {error}") from None
+            self._file.truncate(start)
+        else:
+            self._file.append(b"\n")
 
 
 def read_documents(store: _native.Store) -> list[Document]:

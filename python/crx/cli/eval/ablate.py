@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from crx.cli.eval.options import (
+    OutputFile,
     failed_at_option,
     measuring_options,
     options_of,
@@ -77,13 +78,13 @@ from crx.evaluate.results import PRIMARY_METRIC, check_metric
 @click.option(
     "--write-config",
     "config",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     metavar="FILE",
     help="Write the settings of the recommended row to this crx.toml.",
 )
 @click.option(
     "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     metavar="FILE",
     help="Write the table and the plots as one HTML page.",
 )
@@ -147,8 +148,6 @@ def command(
         failed_at=failed_at,
     ) as options:
         results = ablate(questions, contexts=sources, baselines=_names(baselines), options=options)
-    if file is not None:
-        save(results, file)
     baseline = results.find_row(against) if against else None
     found = recommend(results, metric=metric)
     for line in (*results.notes, *few_questions_notes(results)):
@@ -163,6 +162,8 @@ def command(
         print_line(recommendation(results, found))
         for line in next_steps(results, found):
             print_line(line)
+    if file is not None:
+        save(results, file)
     if config is not None and found.supported:
         write_config(config, settings_of(found.row, reranker=reranker_name(rerank, assignments)))
         print_note(f"{display_path(config)}: the settings of {found.row.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +34,24 @@ def contexts_option(command: Command) -> Command:
     )(command)
 
 
+class OutputFile(click.Path):
+    """A file to write, whose folder must exist before the work whose results it receives."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Path:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {path.parent}; make it first")
+        return path
+
+
 def measuring_options(command: Command) -> Command:
     """Add the options of how a set is indexed and searched."""
     for option in reversed(_MEASURING):
@@ -57,7 +76,7 @@ def save_option(command: Command) -> Command:
     return click.option(
         "--save",
         "file",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=OutputFile(),
         metavar="FILE",
         help='Write the values of each question to FILE, for "crx eval compare".',
     )(command)
@@ -92,9 +111,7 @@ def options_of(
             reranker=load_reranker(reranker) if reranker else None,
             generator=generator,
             failed_at=failed_at,
-            on_contexts=None
-            if progress == "none"
-            else lambda source: print_note(f"contexts: {source}"),
+            on_contexts=None if progress == "none" else _print_contexts,
             on_notice=print_note,
             on_progress=show,
         )

@@ -86,14 +86,14 @@ def command(
             window=_parse_window(window) if window else CHUNKS,
             options=options,
         )
-    if file is not None:
-        save(results, file)
     for line in (*results.notes, *few_questions_notes(results)):
         print_note(line)
     if as_json:
         print_json(_object(results))
     else:
         print_text(as_text(results))
+    if file is not None:
+        save(results, file)
 
 
 def _parse_window(text: str) -> PromptFill:
