@@ -290,6 +290,24 @@ def test_a_service_is_sent_no_excerpts() -> None:
     assert [note.split(" ")[0] for note in found.notes] == ["sending", "not"]
 
 
+def test_a_note_tells_what_was_sent_to_a_service() -> None:
+    table, cache = RemoteReranker(RISING), ScoreCache()
+    sent = "sending 1 query, 3 chunks (3 bytes of text) to rerank.example.com"
+    assert reranked(table, cache=cache).notes == (sent,)
+    assert reranked(table, cache=cache).notes == ()
+    assert reranked(table, in_place=np.ones(3, bool)).notes == ()
+
+
+def test_a_note_tells_what_was_sent_to_a_service_that_failed() -> None:
+    class FailingService(FailingReranker):
+        destination = Destination("rerank.example.com")
+
+    assert reranked(FailingService(RISING)).notes == (
+        "sending 1 query, 3 chunks (3 bytes of text) to rerank.example.com",
+        "not reranked: table: failed; add it again",
+    )
+
+
 def test_whole_texts_that_were_too_slow_are_tried_again_when_the_machine_is_fast_again() -> None:
     table, speed = ReadingReranker(ms_per_char=0.16), ScoringSpeed()
     assert reranked_excerpts(table, speed=speed).scored_count == 14

@@ -148,24 +148,23 @@ def rerank(
     if isinstance(reranker, Remote) or min_relevance:
         excerpts = None
     scoring = TimedScoring(reranker, query, ms=ms, cache=cache, clock=clock, speed=speed)
-    sent, form = [texts[at] for at in candidates.tolist()], ""
+    read, form = [texts[at] for at in candidates.tolist()], ""
     scores = np.empty(0, np.float32)
     try:
-        is_tried = excerpts is None or scoring.expects(sent, least=least)
+        is_tried = excerpts is None or scoring.expects(read, least=least)
         if is_tried:
-            scores = scoring.score(sent, least=least)
+            scores = scoring.score(read, least=least)
         if excerpts is not None and len(scores) < least:
             short = excerpts()
-            sent, form = [short[at] for at in candidates.tolist()], ", by excerpts,"
+            read, form = [short[at] for at in candidates.tolist()], ", by excerpts,"
             # A speed of an earlier search is measured again; one of this search holds.
-            if not is_tried or scoring.expects(sent, least=least):
-                scores = scoring.score(sent, least=least)
+            if not is_tried or scoring.expects(read, least=least):
+                scores = scoring.score(read, least=least)
     except ModelError as error:
-        return _not_reranked(fused, k, notes=(f"not reranked: {error}",))
-    sent = sent[: len(scores)]
-    n_bytes = sum(map(text_bytes, sent)) if isinstance(reranker, Remote) else 0
-    notice = sending_notice(reranker, {"query": 1, "chunk": len(sent)}, n_bytes=n_bytes)
-    notes = [notice] if notice else []
+        return _not_reranked(
+            fused, k, notes=(*_sending(reranker, scoring.given), f"not reranked: {error}")
+        )
+    notes = _sending(reranker, scoring.given)
     if len(scores) < least:
         note = (
             f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
@@ -185,6 +184,15 @@ def rerank(
         notes.append(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms")
     ranking = Ranking(order[kept][:k], fused.scores[kept][:k])
     return RerankResult(ranking, scored, len(scores), tuple(notes))
+
+
+def _sending(reranker: Reranker, texts: Sequence[str]) -> list[str]:
+    """Return the note on the texts that were sent to a service, none if none were."""
+    if not texts or not isinstance(reranker, Remote):
+        return []
+    n_bytes = sum(map(text_bytes, texts))
+    notice = sending_notice(reranker, {"query": 1, "chunk": len(texts)}, n_bytes=n_bytes)
+    return [notice] if notice else []
 
 
 def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:

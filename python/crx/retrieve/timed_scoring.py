@@ -56,6 +56,8 @@ class TimedScoring:
         self._clock = clock or time.perf_counter
         self._speed = speed or ScoringSpeed()
         self._started = self._clock()
+        # The texts that the reranker was given, in order; it may have failed.
+        self.given: list[str] = []
 
     def expects(self, texts: Sequence[str], *, least: int) -> bool:
         """Return whether the first `least` texts fit into the time left, by the speed so far."""
@@ -70,7 +72,7 @@ class TimedScoring:
         `ModelError` if the reranker does.
         """
         if not self._ms:
-            return self._cache.score(self._reranker, self._query, texts)
+            return self._score(texts)
         batches = self._score_batches(texts, least=least)
         return np.concatenate([np.empty(0, np.float32), *batches])
 
@@ -83,7 +85,7 @@ class TimedScoring:
         at, size, elapsed, measured = 0, _FIRST_BATCH, 0.0, list[str]()
         while at < len(texts) and size:
             end = _reach(known, at, fresh=size)
-            yield self._cache.score(self._reranker, self._query, texts[at:end])
+            yield self._score(texts[at:end])
             fresh = [texts[n] for n in range(at, end) if not known[n]]
             at, measured = end, measured + fresh
             if not fresh:
@@ -98,6 +100,12 @@ class TimedScoring:
             slowest = max((elapsed - before) / len(fresh), elapsed / len(measured))
             # A request to a service takes about as long with many texts as with few.
             size = fit if remote else min(fit, 2 * size, _short_batch(slowest, threads=threads))
+
+    def _score(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        known = self._cache.has(self._reranker, self._query, texts)
+        fresh = (text for text, scored in zip(texts, known, strict=True) if not scored)
+        self.given += dict.fromkeys(fresh)
+        return self._cache.score(self._reranker, self._query, texts)
 
     def _ms_left(self) -> float:
         return self._ms - 1000 * (self._clock() - self._started)

@@ -95,4 +95,5 @@ def test_a_search_is_reranked_by_a_server_and_goes_on_without_it(
         server.fault = lambda asked: Fault(401, message="no")
         result = index.search("whales sing")
         assert any(note.startswith("not reranked: cohere:") for note in result.notes)
+        assert result.notes[0].startswith("sending 1 query, 2 chunks (")
         assert len(result.hits) == 3
