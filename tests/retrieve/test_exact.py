@@ -144,6 +144,14 @@ def test_a_phrase_is_held_between_ends_of_words(text: str, first: int) -> None:
     assert promoted.keys.tolist() == [first]
 
 
+def test_what_holds_the_query_scores_above_the_others_also_if_all_scores_are_negative() -> None:
+    ranking = Ranking(np.array([1, 2, 3]), np.array([-0.1, -0.2, -0.3], np.float32))
+    rows = {key: SimpleNamespace(text=f"text {key}") for key in (1, 2, 3)}
+    promoted = promote_exact(["text 2"], ranking, [], cast(Any, rows))
+    assert promoted.keys.tolist() == [2, 1, 3]
+    assert promoted.scores.tolist() == sorted(promoted.scores.tolist(), reverse=True)
+
+
 def test_of_a_name_its_definition_comes_first_then_the_shortest_path(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     use = "rows = self.parse_known_args(rows); parse_known_args(args)\n" * 9

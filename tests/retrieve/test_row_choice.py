@@ -82,6 +82,14 @@ def test_half_of_the_rows_of_source_code_are_further_ones_with_the_name_that_is_
     assert choose_code(terms, rows, [range(30)], counts=[6]) == [range(20, 26)]
 
 
+def test_a_hit_whose_rows_are_all_left_out_counts_for_the_others() -> None:
+    rows = ["rest"] * 18
+    rows[10] = rows[16] = "krill"
+    assert choose(rows, "krill", [range(0), range(8, 14)], [3, 0]) == [range(9, 12)]
+    assert choose(rows, "krill", [range(0), range(8, 14)], [2, 1]) == [range(10, 13)]
+    assert choose(rows, "krill", [], [0, 3]) == [range(9, 12)]
+
+
 def test_rows_that_are_shown_already_are_taken_last() -> None:
     rows = ["krill"] * 6
     terms = find_terms(rows, query="krill", known=set())

@@ -71,10 +71,11 @@ class SummaryIndex:
         embedder: Embedder,
         vectors: QueryVectors,
     ) -> None:
-        texts = [Situated("", summaries.summarise(document)) for document in documents]
-        self._matrix, _ = embed_situated(embedder, texts)
         rows = [store.document(document.uri) for document in documents]
-        self._chunks = [store.chunk_keys(row.doc) for row in rows if row is not None]
+        stored = [(row, each) for row, each in zip(rows, documents, strict=True) if row is not None]
+        texts = [Situated("", summaries.summarise(document)) for _, document in stored]
+        self._matrix, _ = embed_situated(embedder, texts)
+        self._chunks = [store.chunk_keys(row.doc) for row, _ in stored]
         self._vectors = vectors
 
     def search(self, query: Query, *, k: int) -> TimedRanking:

@@ -188,7 +188,8 @@ class Snapshots:
         notes += dense.faults
         # Beside a writer that this process cannot join, the legs may lack its last changes.
         if lag := seq - lexical.seq:
-            notes.append(f"BM25 is {lag} {_BEHIND}: {why or 'another process is writing'}")
+            late = "BM25 is" if lag > 0 else "the documents are"
+            notes.append(f"{late} {abs(lag)} {_BEHIND}: {why or 'another process is writing'}")
         lexical, dense = lexical.snapshot(), dense.snapshot()
         complete = lexical.seq == dense.seq == seq
         by_lang = store.chunks_by_lang()

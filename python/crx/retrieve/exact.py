@@ -103,8 +103,10 @@ def promote_exact(
     promoted = set(exact)
     rest = [key for key in scores if key not in promoted]
     keys = [*exact, *rest][: max(1, len(scores))]
-    # Falling, so that the order is that of the scores: at most twice the best of all.
-    raised = {key: (best or 1.0) * (2 - rank / len(exact)) for rank, key in enumerate(exact)}
+    # Falling, so that the order is that of the scores: at most twice the best of all, if it is
+    # positive.
+    step = abs(best) or 1.0
+    raised = {key: best + step * (1 - rank / len(exact)) for rank, key in enumerate(exact)}
     return Ranking(
         np.array(keys, dtype=np.int64),
         np.array([raised.get(key, scores.get(key, 0.0)) for key in keys], dtype=np.float32),

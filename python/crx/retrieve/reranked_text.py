@@ -37,7 +37,8 @@ def cut_excerpts(query: str, texts: Sequence[str]) -> list[str]:
     """Return an excerpt of each text; a short one is its own.
 
     An excerpt is the run of about `EXCERPT_CHARS` characters that holds most of the query's terms;
-    a term weighs more the rarer it is in the texts. Of equally good runs it is the middle one.
+    a term weighs more the rarer it is in the pieces of all texts. Of equally good runs it is the
+    middle one.
     """
     pieces = [_pieces(text) for text in texts]
     held, weights, _ = analyze_query(query).row_terms(

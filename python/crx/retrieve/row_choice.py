@@ -154,18 +154,19 @@ def _choose_pieces(
     total = sum(counts)
     if end <= total:
         return [range(end)]
+    # A hit has no rows if all of its own were left out.
+    shares = [(rows, n) for rows, n in zip(hits, counts, strict=False) if rows and n > 0]
     pieces: list[range] = []
     taken: set[int] = set()
-    for rows, count in zip(hits or [range(end)], counts, strict=False):
-        if count > 0:
-            piece, others = rows, set[int]()
-            if len(rows) > count:
-                piece = choose_piece(rows, count)
-                if others := _further_rows(further, rows, piece, most=count // 2):
-                    piece = choose_piece(rows, count - len(others))
-                    others = _further_rows(further, rows, piece, most=len(others))
-            pieces.append(_join_near(taken, piece, rows))
-            taken.update(pieces[-1], others)
+    for rows, count in shares or [(range(end), total)]:
+        piece, others = rows, set[int]()
+        if len(rows) > count:
+            piece = choose_piece(rows, count)
+            if others := _further_rows(further, rows, piece, most=count // 2):
+                piece = choose_piece(rows, count - len(others))
+                others = _further_rows(further, rows, piece, most=len(others))
+        pieces.append(_join_near(taken, piece, rows))
+        taken.update(pieces[-1], others)
     while len(taken) < total:
         taken.add(_row_beside(taken, pieces[0].start, end=end))
     return _runs(taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
@@ -35,12 +36,16 @@ class RayAddress:
 
 def parse_ray_address(text: str) -> RayAddress:
     """Parse `ray` or `ray://HOST:PORT`, with `?cpus=N&gpus=SHARE`; raises `UsageError`."""
-    parts = urlsplit(text if "://" in text else text.replace("ray", "ray://", 1))
+    is_local = text.partition("?")[0] == "ray"
+    parts = urlsplit(text.replace("ray", "ray://", 1) if is_local else text)
     try:
         pairs = parse_qsl(parts.query, strict_parsing=bool(parts.query))
         shares = {name: float(value) for name, value in pairs}
         known = parts.scheme == "ray" and not parts.path and not set(shares) - {"cpus", "gpus"}
-        if not known or any(not share >= 0 for share in shares.values()) or text == "ray://":
+        has_host = bool(parts.hostname) and parts.username is None
+        if not known or not (is_local or has_host):
+            raise ValueError
+        if any(not (0 <= share < math.inf) for share in shares.values()):
             raise ValueError
         return RayAddress(parts.hostname or "", parts.port or 10001, **shares)
     except ValueError:

@@ -23,7 +23,8 @@ def test_a_host_has_a_port_and_a_worker_its_share() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "spark", "ray://", "http://host", "ray://host/path", "ray?cpus=two", "ray?cpus=-1",
-     "ray?memory=1", "ray://host:port"],
+     "ray?memory=1", "ray://host:port",
+     "raycluster", "ray?cpus=inf", "ray://user:secret@host", "ray/path", "ray://?cpus=1"],
 )  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not the address of a Ray cluster; write ray"):
