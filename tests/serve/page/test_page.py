@@ -193,13 +193,19 @@ def test_a_passage_is_located_by_the_line_that_answers(page: Client) -> None:
 def test_lines_that_their_author_wrapped_are_joined_in_an_excerpt(tmp_path: Path) -> None:
     wrapped = "The narwhal is a whale of the Arctic that has one long tusk, which\nis a tooth."
     (tmp_path / "narwhal.md").write_text(f"# Narwhal\n\n{wrapped}\n\n- one\n- two\n")
+    # Lines of more columns than a row of an excerpt.
+    wide = "Of five hundred males one has two tusks that are as far apart as the ears of a " + (
+        "Greenland reindeer, and\nnobody knows for certain what the animals use them for."
+    )
+    (tmp_path / "males.md").write_text(f"# Males\n\n{wide}\n")
     with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
-        index.add(tmp_path / "narwhal.md")
+        index.add([tmp_path / "narwhal.md", tmp_path / "males.md"])
     service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
     with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
         html = get(client, "/?q=tusk")
     service.close()
     assert "</mark>, which is a tooth." in html
+    assert "reindeer, and nobody knows" in html
     assert "- one\n- two" in html
 
 

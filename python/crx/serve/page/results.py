@@ -15,7 +15,7 @@ from crx import _native
 from crx.errors import NotFound
 from crx.index.snapshot import is_told_by_status
 from crx.ingest.formats import LANGUAGES
-from crx.retrieve.excerpt import find_excerpt
+from crx.retrieve.excerpt import ExcerptRow, find_excerpt
 from crx.serve.facets import Facets, count_documents, merge_facets
 from crx.serve.page.chips import list_filters
 from crx.serve.page.form import CHUNKS, SearchForm, document_url
@@ -211,16 +211,21 @@ def _trail(found: FoundPassage) -> list[str]:
     return [found.folder, *headings] if found.folder else headings
 
 
-def _goes_on(line: str, following: str) -> bool:
-    """Return whether a line of prose goes on in the following one: its author wrapped it there."""
-    is_full = len(line) >= _WRAPPED_COLUMNS and not line[:1].isspace()
-    return is_full and following[:1].islower()
+def _goes_on(row: ExcerptRow, following: ExcerptRow) -> bool:
+    """Return whether a row goes on in the following one: the browser wraps them elsewhere.
+
+    They are rows of one line or paragraph, or of lines of prose that their author wrapped.
+    """
+    if following.line <= row.last_line:
+        return True
+    is_full = len(row.text) >= _WRAPPED_COLUMNS and not row.text[:1].isspace()
+    return is_full and following.text[:1].islower()
 
 
 def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
     terms = marked_terms(query, found.text)
     excerpt = find_excerpt(
-        as_passage(found), query=query, counts=(rows,), width=_COLUMNS, visible=str
+        as_passage(found), query=query, counts=(rows,), width=_COLUMNS, visible=str, reflow=True
     )
     if excerpt.cut_before:
         yield Piece("… ", "cut")
@@ -228,10 +233,11 @@ def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
         if number:
             yield Piece(" …\n", "cut")
         for at, row in enumerate(fragment):
+            text = row.text
             if at:
-                before = fragment[at - 1]
-                is_wrapped = row.line == before.line or _goes_on(before.text, row.text)
+                is_wrapped = _goes_on(fragment[at - 1], row)
                 yield Piece(" " if is_wrapped else "\n")
-            yield from split_words(row.text, terms)
+                text = text.lstrip() if is_wrapped else text
+            yield from split_words(text, terms)
     if excerpt.cut_after:
         yield Piece(" …", "cut")
