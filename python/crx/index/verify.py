@@ -12,6 +12,7 @@ from crx.errors import Damaged, fact
 from crx.index.files import OpenFiles, describe_lost_log
 from crx.index.snapshot import describe_older_store
 from crx.index.writer import CATCH_UP_S, open_locked_store
+from crx.ingest.open_store import advise_salvage
 from crx.ingest.repair import name_vectors, repair_vectors
 from crx.protocols import Embedder
 from crx.retrieve.self_check import describe_unfound
@@ -25,7 +26,10 @@ def verify_files(
 
     See `Index.verify`. After a repair the files must be opened again.
     """
-    faults = files.store.verify()
+    try:
+        faults = files.store.verify()
+    except Damaged as error:
+        raise Damaged(advise_salvage(error)) from error
     repaired: list[str] = []
     if name_vectors(faults):
         with files.recovering() as writer:

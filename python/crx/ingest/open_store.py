@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from crx import _native
-from crx.errors import NoRoom, NotAnIndex, UsageError
+from crx.errors import Damaged, NoRoom, NotAnIndex, UsageError, fact
 from crx.ingest.paths import escape_path, uri_of
 
 # The setting in which the store records the folder that URIs are relative to.
@@ -39,6 +39,13 @@ def _open(folder: Path, *, write: bool, base: str | None) -> _native.Store:
             f"{folder}: its creation was interrupted; "
             f"`crx index PATH... --index {folder}` completes it"
         ) from refused
+    except Damaged as error:
+        raise Damaged(advise_salvage(error)) from error
+
+
+def advise_salvage(error: Damaged) -> str:
+    """Return the fact of an error and the next step for a database that cannot be read at all."""
+    return f"{fact(str(error))}; `crx salvage DEST` takes what is intact into a new index"
 
 
 # The setting of an index into which a copy is under way or was interrupted: the copy's source.
