@@ -24,6 +24,7 @@ from crx.index.writer import Writer
 from crx.retrieve.ports import Searcher
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search
+from crx.types import Verification
 
 SETTINGS = {"embedder": "hashed"}
 
@@ -339,6 +340,19 @@ def test_the_command_line_copies_an_index(
     assert "exists already" in capsys.readouterr().err
     with crx.open(copy, create=False) as copied:
         assert uris(copied, "krill") == ["a"]
+
+
+def test_the_files_that_a_backup_leaves_out_are_named_once_and_made_anew(
+    index: crx.Index, tmp_path: Path
+) -> None:
+    searched, verified = (index.backup(tmp_path / name) for name in ("a.crx", "b.crx"))
+    with crx.open(searched, create=False) as copy:
+        note = f"{searched}/derived: no such folder; made anew from the store"
+        assert copy.search("krill").notes == (note,)
+    with crx.open(verified, create=False) as copy:
+        note = f"{verified}/derived: no such folder; made anew"
+        assert copy.verify() == Verification((), (note,))
+        assert copy.search("krill").notes == ()
 
 
 def test_git_ignores_an_index(index: crx.Index, tmp_path: Path) -> None:

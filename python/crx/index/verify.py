@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -62,6 +63,8 @@ def find_damaged(files: OpenFiles) -> list[str]:
     """Return the derived files that do not match their hashes or their store, a line each."""
     store, legs = files.store, files.legs
     faults = [describe_lost_log(legs.path)] if store.log_lost else []
+    if not os.path.lexists(legs.folder):  # as in a backup
+        return [*faults, f"{legs.folder}: no such folder"]
     try:
         lexical = legs.open_lexical(write=False)
         if lexical.seq > store.seq:

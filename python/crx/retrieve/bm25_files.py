@@ -30,6 +30,9 @@ def open_bm25(folder: Path, *, write: bool) -> _native.Lexical:
     """
     if write:
         _remove_uncommitted_deletes(folder)
+    elif not os.path.lexists(folder):
+        missing = folder if os.path.lexists(folder.parent) else folder.parent
+        raise Damaged(f"{missing}: no such folder; the next command that writes makes it anew")
     if _are_in_place(folder):
         try:
             return _native.Lexical.open(str(folder), write=write)
