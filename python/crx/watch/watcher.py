@@ -140,11 +140,12 @@ class Watcher:
         self._next_sweep = 0.0
         for batch in batches:
             self._changed |= events.paths_to_visit(path for _, path in batch)
-            self._visit_if_due()
+            # Asked before the visit, which would name a missing folder just before the sweep does.
             if self._index.roots != roots or _identify(roots) != identities:
                 # The event that tells why may not have come, and is lost with this watch.
                 self._next_sweep = 0.0
                 return
+            self._visit_if_due()
 
     def _poll_once(self) -> None:
         """Sweep, then wait: the system reports no events."""
