@@ -106,11 +106,16 @@ def test_an_unknown_path_and_method_are_failures_in_json(client: Client) -> None
     assert client.get("/v1/search").status == 405
 
 
+def test_an_id_that_no_document_has_is_not_found(client: Client) -> None:
+    for unknown in ("zzz", "sea-999-00000000"):
+        for path in (f"/v1/documents/{unknown}", f"/v1/documents/{unknown}/page"):
+            assert client.get(path).status == 404
+
+
 def test_the_description_names_every_route_and_field(client: Client) -> None:
     described = client.get("/openapi.json").json
-    assert {"/v1/search", "/v1/ask", "/v1/documents", "/v1/documents/{id}", "/v1/status"} <= set(
-        described["paths"]
-    )
+    own = {"/v1/search", "/v1/ask", "/v1/documents", "/v1/documents/{id}", "/v1/status"}
+    assert own | {"/v1/documents/{id}/page", "/health", "/metrics"} <= set(described["paths"])
     search = described["components"]["schemas"]["SearchQuery"]
     assert search["additionalProperties"] is False
     assert set(search["properties"]) == set(SearchQuery.__struct_fields__)

@@ -76,12 +76,12 @@ def test_a_bad_request_names_the_fault(query: str, status: int, fact: str, clien
 
 def test_only_pages_of_pdfs_are_drawn(client: Client) -> None:
     answer = client.get(f"/v1/documents/{id_of(client, 'notes')}/page")
-    assert (answer.status, answer.json["error"]["type"]) == (400, "UsageError")
+    assert (answer.status, answer.json["error"]["type"]) == (422, "InputError")
 
 
 def test_pages_of_pdfs_in_an_archive_are_not_drawn(client: Client) -> None:
     answer = client.get(f"/v1/documents/{id_of(client, 'inner')}/page")
-    assert (answer.status, answer.json["error"]["type"]) == (400, "UsageError")
+    assert (answer.status, answer.json["error"]["type"]) == (422, "InputError")
     assert answer.json["error"]["message"].endswith("pages of PDFs in an archive are not drawn")
 
 

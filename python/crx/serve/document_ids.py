@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from crx import _native
-from crx.errors import UsageError
+from crx.errors import NotFound
 
 _ID = re.compile(r"(?P<index>[A-Za-z0-9_.-]+)-(?P<row>[0-9]{1,18})-(?P<check>[0-9a-f]{8})")
 
@@ -20,10 +20,10 @@ def make_document_id(index: str, row: _native.DocumentRow) -> str:
 
 
 def parse_document_id(given: str) -> tuple[str, int]:
-    """Return the index and the row that an id names; raises `UsageError` for any other text."""
+    """Return the index and the row that an id names; raises `NotFound` for any other text."""
     found = _ID.fullmatch(given)
     if found is None:
-        raise UsageError(f"{given[:100]}: not the id of a document; take one from a search or list")
+        raise NotFound(f"{given[:100]}: not the id of a document; take one from a search or list")
     return found["index"], int(found["row"])
 
 

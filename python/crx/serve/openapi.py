@@ -19,7 +19,7 @@ _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
 def describe_operations(operations: Sequence[Operation]) -> dict[str, object]:
-    """Return the OpenAPI 3.1 description of JSON operations, of `/v1/ask` and of pictures."""
+    """Return the OpenAPI 3.1 description of the JSON operations and of the other routes."""
     bodies = [each.body for each in operations]
     answers = [each.answer for each in operations]
     types = [*bodies, *answers, AskQuery, PageQuery, AnswerCitation, FinishedAnswer, Failed]
@@ -32,6 +32,8 @@ def describe_operations(operations: Sequence[Operation]) -> dict[str, object]:
         )
     paths["/v1/ask"] = {"post": _describe_ask(described)}
     paths["/v1/documents/{id}/page"] = {"get": _describe_page(described, components)}
+    paths["/health"] = {"get": _describe_health(described)}
+    paths["/metrics"] = {"get": _describe_metrics(described)}
     return {
         "openapi": "3.1.0",
         "info": {"title": "crx", "version": version("crx")},
@@ -88,6 +90,24 @@ def _describe_ask(schemas: dict[str, Any]) -> dict[str, object]:
         "summary": "Answer a question, as server-sent events: delta, citation, done, error.",
         "requestBody": _body(schemas[_name(AskQuery)]),
         "responses": _responses("text/event-stream", {"type": "string"}, schemas),
+    }
+
+
+def _describe_health(schemas: dict[str, Any]) -> dict[str, object]:
+    status = {"type": "string", "enum": ["ready", "loading models"]}
+    answer = {"type": "object", "properties": {"status": status}, "required": ["status"]}
+    return {
+        "summary": "Return whether the models are loaded.",
+        "parameters": [],
+        "responses": _responses("application/json", answer, schemas),
+    }
+
+
+def _describe_metrics(schemas: dict[str, Any]) -> dict[str, object]:
+    return {
+        "summary": "Return requests, times by stage, sizes, lag and cache hits, for Prometheus.",
+        "parameters": [],
+        "responses": _responses("text/plain", {"type": "string"}, schemas),
     }
 
 

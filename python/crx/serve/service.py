@@ -18,7 +18,7 @@ import orjson
 
 from crx import _native, registry
 from crx.answer.prompt import QuotedPassages, quote
-from crx.errors import CrxError, NotFound, UsageError
+from crx.errors import CrxError, InputError, NotFound, UsageError
 from crx.index.handle import Index
 from crx.index.page_picture import draw_document_page
 from crx.ingest.page_values import PagePicture
@@ -258,19 +258,27 @@ class SearchService:
         )
 
     def page_picture(self, request: PageQuery) -> PagePicture:
-        """Return a page of a PDF as a picture; raises `NotFound` if its file has changed."""
+        """Return a page of a PDF as a picture.
+
+        Raises `NotFound` if its file has changed, `InputError` for a page that cannot be drawn.
+        """
         _, index, row = self.find_document(request.id)
         span = (request.start, request.end) if request.start < request.end else None
         if span is None and not request.page:
             span = (request.start, request.start)
-        return draw_document_page(
-            index.store,
-            row,
-            self._renderer,
-            page=request.page,
-            span=span,
-            width=request.width,
-        )
+        try:
+            return draw_document_page(
+                index.store,
+                row,
+                self._renderer,
+                page=request.page,
+                span=span,
+                width=request.width,
+            )
+        except NotFound:
+            raise
+        except UsageError as error:  # the request is one that the page of a PDF would answer
+            raise InputError(str(error)) from error
 
     def find_document(self, given: str) -> tuple[str, Index, _native.DocumentRow]:
         """Return the index and the row of a document's id; raises `NotFound`."""
