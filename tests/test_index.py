@@ -169,7 +169,10 @@ def test_passages_fit_the_budget_and_hits_without_one_are_said(
     assert tight.hits == roomy.hits
     assert tight[0].hits[0] == tight.hits[0]
     over = len(tight.hits) - len(tight[0].hits)
-    assert tight.notes == (f"{over} of {len(tight.hits)} hits are in no passage: over 15 tokens",)
+    assert tight.notes == (
+        f"{over} of {len(tight.hits)} hits are left out: they would be over 15 tokens; "
+        "budget_tokens=150 shows more",
+    )
 
 
 def test_a_budget_bounds_auto_alone(index: crx.Index, docs: Path) -> None:
@@ -350,6 +353,18 @@ def test_vectors_that_a_killed_run_owes_are_made_by_the_next(
     assert owed > 0
     assert done(index.add(docs)) == {"unchanged": 2, "embedded": owed}
     assert index.status().counts["pending"] == 0
+
+
+def test_a_run_without_paths_goes_on_where_the_first_was_interrupted(
+    index: crx.Index, docs: Path
+) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index.add(docs, on_progress=interrupt)
+    assert index.roots == (str(docs),)
+    assert index.refresh().added == 2
 
 
 def test_what_holds_no_text_is_skipped_in_a_folder_and_fails_where_it_is_named(

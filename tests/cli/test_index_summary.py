@@ -1,7 +1,14 @@
-"""The line that `crx index` prints about what it did."""
+"""The line that `crx index` prints about what it did, and what `crx status` says of it."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Crx
+
+from crx import open as open_index
 from crx.cli.index import summarize
 from crx.ingest.report import Report
 
@@ -12,3 +19,15 @@ def test_texts_longer_than_the_window_of_the_embedder_are_explained() -> None:
         "3 added; 400 chunks put, 400 embedded "
         "(233 longer than the embedder's window, read in parts)"
     )
+
+
+def test_the_status_says_that_a_folder_was_not_read_to_the_end(crx: Crx, docs: Path) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with open_index(docs.parent / ".crx") as index, pytest.raises(KeyboardInterrupt):
+        index.add(docs, on_progress=interrupt)
+    assert 'from docs, not read to the end yet; "crx index" goes on\n' in crx("status").out
+    assert json.loads(crx("status", "--json").out)["roots"][0]["complete"] is False
+    assert crx("index", "-q").code == 0
+    assert "not read to the end" not in crx("status").out

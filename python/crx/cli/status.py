@@ -126,8 +126,13 @@ def _root_lines(roots: RememberedRoots) -> list[str]:
         without = f" without {', '.join(root.exclude)}" if root.exclude else ""
         changed = roots.changes.get(root.uri)
         latest = f", changed last on {_local_time(_iso(changed))}" if changed else ""
-        gone = "" if os.path.exists(path) else ", which is not there now"
-        lines.append(f"from {display_path(path)}{without}{latest}{gone}")
+        if not os.path.exists(path):
+            state = ", which is not there now"
+        elif changed is None:
+            state = ', not read to the end yet; "crx index" goes on'
+        else:
+            state = ""
+        lines.append(f"from {display_path(path)}{without}{latest}{state}")
     return lines
 
 
@@ -137,6 +142,7 @@ def _root_objects(roots: RememberedRoots) -> list[dict[str, object]]:
             "path": path_of(root.uri),
             "exclude": list(root.exclude),
             "changed": _iso(roots.changes.get(root.uri, 0)),
+            "complete": root.uri in roots.changes,
         }
         for root in roots.roots
     ]

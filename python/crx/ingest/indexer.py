@@ -153,6 +153,9 @@ class Indexer:
         only: PathSelection | None = None,
     ) -> None:
         self._tally.start(self._pending.count())
+        if only is None:
+            # The next run without paths goes on where this one is interrupted.
+            remembered.starting(roots).write(self._store)
         with IsolatedReader(self._read_limits, ocr=self._ocr) as reader:
             file_pass = FilePass(
                 self._store,

@@ -38,7 +38,8 @@ class RememberedRoots:
     """The roots of earlier passes and the mount points that were met below them.
 
     `changes` has for each root the latest time at which a file was changed that the last pass found
-    below it, in nanoseconds since 1970.
+    below it, in nanoseconds since 1970; 0 if it found none. A root that no pass has read to the end
+    has none.
     """
 
     roots: tuple[Root, ...] = ()
@@ -86,6 +87,11 @@ class RememberedRoots:
         uris = {root.uri for root in roots}
         return [root for root in self.roots if root.uri not in uris]
 
+    def starting(self, roots: Sequence[Root]) -> RememberedRoots:
+        """Return what is remembered before a pass over some roots, which may be interrupted."""
+        known = sorted({*self.others(roots), *roots}, key=lambda root: root.uri)
+        return replace(self, roots=tuple(known))
+
     def after(self, roots: Sequence[Root], discovery: Discovery) -> RememberedRoots:
         """Return what is remembered after a pass over some roots."""
         unreachable = [each.uri for each in discovery.unreachable]
@@ -102,6 +108,9 @@ class RememberedRoots:
         changes = dict(self.changes)
         # Of a root that was read in part, files that were not reached may have changed before.
         partly = {r.uri for r in roots if any(is_below(uri, r.uri) for uri in unreachable)}
+        for root in roots:
+            if root.uri not in partly:
+                changes.setdefault(root.uri, 0)
         for file in discovery.files:
             if file.root not in partly:
                 changes[file.root] = max(changes.get(file.root, 0), file.changed_ns)
