@@ -88,7 +88,8 @@ def test_search_takes_filters_legs_and_windows(crx: Crx, indexed: Path) -> None:
 def test_search_counts_the_hits_that_a_budget_left_out(crx: Crx, indexed: Path) -> None:
     done = crx("search", "krill bread", "--budget-tokens", 1)
     assert (done.code, done.out.count("1. docs/"), done.out.count("2. docs/")) == (0, 1, 0)
-    assert re.fullmatch(r"crx: \d+ of \d+ hits are in no passage: over 1 tokens\n", done.err)
+    told = r"crx: \d+ of \d+ hits are left out: they would be over 1 tokens; budget_tokens=10 .*\n"
+    assert re.fullmatch(told, done.err)
 
 
 def test_nothing_found_is_exit_code_1(crx: Crx, indexed: Path) -> None:

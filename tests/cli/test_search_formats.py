@@ -24,6 +24,17 @@ def test_json_lines_are_the_passages_of_the_json_value(crx: Crx, indexed: Path) 
     assert len(crx("search", "krill bake", "--format", "jsonl", "-n", 1).out.splitlines()) == 1
 
 
+@pytest.mark.parametrize("form", ["files", "locations", "vimgrep"])
+def test_lists_of_files_and_lines_have_no_budget_of_tokens(crx: Crx, docs: Path, form: str) -> None:
+    for n in range(30):
+        (docs / f"{n}.md").write_text(f"# Log {n}\n\n" + f"Whale {n} eats krill. " * 40)
+    crx("index", "docs", "-q")
+    budget = ("--set", "budget_tokens=100", "--budget-tokens", 100)
+    done = crx("search", "--literal", "eats krill", "-k", 1000, "--format", form, *budget)
+    found = set(re.findall(r"^docs/(\d+)\.md", done.out, re.MULTILINE))
+    assert (len(found), done.err) == (30, "")
+
+
 def test_vimgrep_names_the_line_and_the_column_of_each_line_that_answers(
     crx: Crx, docs: Path
 ) -> None:

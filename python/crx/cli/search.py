@@ -176,11 +176,12 @@ def command(
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
     by_file = order == "file"
+    is_list = by_file or form in ("files", "locations", "vimgrep")
     arguments = {
         "k": k,
-        # A file is listed for the chunks that were found, without what is around them.
-        "window": 0 if by_file and window == "auto" else parse_window(window),
-        "budget_tokens": budget_tokens,
+        # Files and lines are listed for the chunks that were found, without what is around them.
+        "window": 0 if is_list and window == "auto" else parse_window(window),
+        "budget_tokens": None if is_list else budget_tokens,
         "where": parse_where(conditions, here=screen.folder) or None,
         "legs": legs or LEGS,
         "within_section": within_section,

@@ -100,7 +100,11 @@ def describe_left_out(search: Search) -> str:
     hits, shown = len(search.hits), sum(len(passage.hits) for passage in search.passages)
     if hits == shown:
         return ""
-    return f"{hits - shown} of {hits} hits are in no passage: over {search.budget_tokens} tokens"
+    budget = search.budget_tokens
+    return (
+        f"{hits - shown} of {hits} hits are left out: they would be over {budget:,} tokens; "
+        f"budget_tokens={10 * budget} shows more"
+    )
 
 
 def _passage(
