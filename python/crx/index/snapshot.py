@@ -186,14 +186,17 @@ class Snapshots:
             if lexical.seq == dense.seq == seq:
                 break
         notes += dense.faults
-        # Beside a writer that this process cannot join, the legs may lack its last changes.
-        if lag := seq - lexical.seq:
-            late = "BM25 is" if lag > 0 else "the documents are"
-            notes.append(f"{late} {abs(lag)} {_BEHIND}: {why or 'another process is writing'}")
+        lag = seq - lexical.seq
         lexical, dense = lexical.snapshot(), dense.snapshot()
         complete = lexical.seq == dense.seq == seq
         by_lang = store.chunks_by_lang()
         stored, found = sum(chunks for _, chunks in by_lang), len(lexical)
+        pending = store.count_pending()
+        # Beside a writer that this process cannot join, the legs may lack its last changes. While
+        # vectors are made of chunks that BM25 has, it lacks nothing.
+        if lag and not (pending and stored == found):
+            late = "BM25 is" if lag > 0 else "the documents are"
+            notes.append(f"{late} {abs(lag)} {_BEHIND}: {why or 'another process is writing'}")
         if complete and stored != found:
             raise Damaged(
                 f"{self._legs.path}: its documents have {stored} chunks, and BM25 has {found}; "
@@ -208,7 +211,7 @@ class Snapshots:
             langs=[lang for lang, _ in by_lang if lang],
             complete=complete,
         )
-        return Snapshot(searcher, store, pending=store.count_pending())
+        return Snapshot(searcher, store, pending=pending)
 
     def _opened_or_rebuilt(
         self, store: _native.Store, notes: list[str]

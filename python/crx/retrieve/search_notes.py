@@ -3,6 +3,8 @@
 NEAR_IN_MEANING = "no document has these words; what is found is near in meaning"
 NOTHING_NEAR = "nothing found: no document has these words, and none is near in meaning"
 NO_SUCH_WORDS = "nothing found: no document has these words"
+# Of an index of which a part is not searched yet.
+NO_SUCH_WORDS_YET = "nothing found: no document that can be searched yet has these words"
 NO_WORD = "nothing found: the query has no word; a search for a literal text (--literal) finds it"
 
 

@@ -24,6 +24,7 @@ from crx.retrieve.query_terms import wholes_of
 from crx.retrieve.search_notes import (
     NEAR_IN_MEANING,
     NO_SUCH_WORDS,
+    NO_SUCH_WORDS_YET,
     NO_WORD,
     NOTHING_NEAR,
     parts_alone,
@@ -107,7 +108,8 @@ def keep_near(search: Search) -> Search:
         searcher = search.searcher
         is_empty = not searcher.langs and not searcher.has_document({})
         is_told = search.request.where or is_empty
-        return search._replace(rankings=rankings).noting("" if is_told else NO_SUCH_WORDS)
+        note = NO_SUCH_WORDS_YET if searcher.lag else NO_SUCH_WORDS
+        return search._replace(rankings=rankings).noting("" if is_told else note)
     near = dense if _is_in_another_language(search) else _above_floor(search, dense)
     rankings = {**rankings, "dense": near}
     note = NEAR_IN_MEANING if len(near.keys) else NOTHING_NEAR
