@@ -83,20 +83,43 @@ impl LexicalQuery {
                 is_one_word: words(query).nth(1).is_none() && words(query).next().is_some(),
             };
             for word in words(query).take(MOST_WORDS) {
-                let mut terms = analyzer.terms(word);
                 // A text without spaces has several terms, too, none of which is the whole.
-                if terms.len() > 1 && analyze::unspaced_spans(word).is_empty() {
-                    let parts = terms.split_off(1);
-                    found.compounds.push((terms.remove(0), parts));
-                    if found.wholes.iter().all(|known| known != word) {
-                        found.wholes.push(word.to_owned());
-                    }
-                } else {
-                    found.alone.extend(terms);
+                let is_compound =
+                    analyzer.terms(word).len() > 1 && analyze::unspaced_spans(word).is_empty();
+                if is_compound && found.wholes.iter().all(|known| known != word) {
+                    found.wholes.push(word.to_owned());
                 }
+                found.add_terms(word, is_compound, analyzer);
             }
             found
         })
+    }
+
+    /// Adds the terms of a word to those that stand alone, or to the compounds.
+    ///
+    /// Of `id=01234` each part is a word of its own; of `use=HashMap` one is itself a compound.
+    fn add_terms(&mut self, word: &str, is_compound: bool, analyzer: &mut Analyzer) {
+        let mut terms = analyzer.terms(word);
+        if !is_compound || terms.len() < 2 {
+            self.alone.extend(terms);
+            return;
+        }
+        let joined: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
+        let is_whole = !terms[0].chars().all(char::is_alphanumeric)
+            || analyzer.terms(&joined).first() == Some(&terms[0]);
+        if is_whole {
+            let parts = terms.split_off(1);
+            self.compounds.push((terms.remove(0), parts));
+        } else {
+            let is_border = |c: char| !(c.is_alphanumeric() || c == '_');
+            let parts: Vec<&str> = word.split(is_border).filter(|p| !p.is_empty()).collect();
+            match parts.len() {
+                0 | 1 => self.alone.extend(terms),
+                _ => parts
+                    .into_iter()
+                    .for_each(|part| self.add_terms(part, true, analyzer)),
+            }
+        }
     }
 
     /// Returns the terms by which a text's words are marked and its rows chosen, in order.
@@ -397,6 +420,19 @@ mod tests {
             ["parseknownarg"]
         );
         assert_eq!(query.wholes(), ["parse_known_args"]);
+    }
+
+    #[test]
+    fn a_word_without_a_term_as_a_whole_consists_of_others() {
+        let rows = ["x id=01230", "x id=01234", "x HashMap", "std"];
+        let answer = |query: &str| LexicalQuery::new(query).find_answers(&[&rows.join("\n")])[0];
+        assert_eq!(answer("id=01234"), (11, 21));
+        assert_eq!(answer("request id=01234"), (11, 21));
+        assert_eq!(answer("(id)=(01234"), (11, 21));
+        assert_eq!(LexicalQuery::new("id=01234").wholes(), ["id=01234"]);
+        let query = LexicalQuery::new("use=HashMap");
+        assert_eq!(query.terms_for("a HashMap"), ["hashmap", "use"]);
+        assert_eq!(query.terms_for("a hash"), ["hash", "hashmap", "map", "use"]);
     }
 
     #[test]

@@ -125,6 +125,18 @@ def test_locations_are_one_short_line_each(crx: Crx, docs: Path) -> None:
     assert line == "docs/paper.pdf, page 1: Krill (2024) drifts."
 
 
+@pytest.mark.parametrize("form", ["locations", "vimgrep"])
+@pytest.mark.parametrize("query", ["id=01234", "request id=01234", "(id)=(01234"])
+def test_the_line_with_a_pair_of_a_name_and_a_value_answers(
+    crx: Crx, docs: Path, query: str, form: str
+) -> None:
+    lines = "".join(f"10:20 INFO request id={n:05} status=200 took=54ms\n" for n in range(1500))
+    (docs / "app.log").write_text(lines)
+    crx("index", "docs", "-q", "--embedder", "none")
+    found = crx("search", query, "--format", form, "-n", 1, "--no-rerank").out
+    assert found.startswith("docs/app.log:1235:")
+
+
 def test_files_only_prints_each_path_once(crx: Crx, indexed: Path) -> None:
     found = crx("search", "krill bake", "--files-only").out.splitlines()
     assert sorted(found) == ["docs/bread.md", "docs/whales.md"]

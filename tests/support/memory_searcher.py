@@ -77,6 +77,7 @@ class MemorySearcher:
     faults: Sequence[str] = ()
     times: Mapping[int, int] = field(default_factory=dict)
     pending: Sequence[int] = ()
+    lag: int = 0
 
     @property
     def documents(self) -> MemorySearcher:

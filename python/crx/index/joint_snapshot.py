@@ -288,6 +288,11 @@ class JointSearcher:
         """The languages of the documents, most frequent first."""
         return self.snapshot.stats().langs
 
+    @property
+    def lag(self) -> int:
+        """How many changes of their documents the legs of all folders lack."""
+        return sum(folder.lag for folder in self.folders)
+
     def legs(self, where: Mapping[str, object] | None) -> Legs:
         """Return the legs among the documents that meet a filter."""
         is_exact = all(folder.exact for folder in self.folders)

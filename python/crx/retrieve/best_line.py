@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from crx import _native
 from crx.retrieve.answer_span import find_answer
 from crx.retrieve.excerpt import ExcerptRow, layout_rows
 from crx.types import Hit
+
+# A row with a letter or a digit that does not open or close a block of code.
+_TEXT = re.compile(r"(?!\s*(?:```|~~~)).*\w")
 
 
 def find_best_line(
@@ -28,5 +32,6 @@ def find_best_line(
         first_line=text.count("\n", 0, begins + first),
     )
     asked = set(_native.analyze(query))
-    written = [row for row in rows if row.text.strip()] or rows[:1]
+    # A hit without the words is read from its first line on that is more than a mark.
+    written = [row for row in rows if _TEXT.match(row.text)] or rows[:1]
     return max(written, key=lambda row: len(asked.intersection(_native.analyze(row.text))))
