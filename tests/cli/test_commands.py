@@ -188,7 +188,9 @@ def test_a_search_of_an_empty_index_says_that_it_is_empty(crx: Crx, here: Path) 
 def test_config_sets_shows_the_origin_and_unsets(crx: Crx, here: Path) -> None:
     assert crx("config", "set", "k", 7, "--project").code == 0
     assert re.search(r"^k +7 +.*crx\.toml +hits wanted", crx("config").out, re.MULTILINE)
-    assert crx("config", "unset", "k", "--project").code == 0
+    assert crx("config", "unset", "k", "--project").out == "crx.toml: k is no longer set here\n"
+    again = crx("config", "unset", "k", "--project")
+    assert (again.code, again.out) == (0, "crx.toml: k was not set here\n")
     assert re.search(r"^k +20 +default", crx("config").out, re.MULTILINE)
 
 
@@ -263,6 +265,17 @@ def test_doctor_checks_every_part(crx: Crx, indexed: Path) -> None:
     assert done.code == 0
     assert checks["embedder"]["detail"].startswith("hashed: 256 dimensions")
     assert checks["index"]["detail"] == "every row matches its hash"
+
+
+def test_doctor_names_a_wrong_setting_once(crx: Crx, indexed: Path, here: Path) -> None:
+    (here / "crx.toml").write_text("rrfk = 3\n")
+    done = crx("doctor")
+    assert (done.code, (done.out + done.err).count("no such setting: rrfk")) == (2, 1)
+
+
+def test_doctor_speaks_of_bm25_alone_without_an_embedder(crx: Crx, docs: Path) -> None:
+    assert crx("index", docs, "-q", "--embedder", "none").code == 0
+    assert "BM25 finds what it is asked for; the index has no embedder" in crx("doctor").out
 
 
 def test_doctor_names_every_extra(crx: Crx) -> None:

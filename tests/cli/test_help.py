@@ -13,6 +13,7 @@ import click
 import pytest
 from command_line import Crx, run_process
 
+from crx import errors
 from crx.cli import COMMANDS, cli
 from crx.cli.completion import SHELLS
 from crx.cli.help import TOPICS
@@ -85,6 +86,15 @@ def test_the_settings_fit_into_80_columns(crx: Crx) -> None:
     assert max(map(len, crx("help", "settings").out.splitlines())) <= 80
 
 
+def test_each_exit_code_is_a_line_of_a_terminal(crx: Crx) -> None:
+    lines = crx("help", "exit-codes").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    failures = [each for each in vars(errors).values() if isinstance(each, type)]
+    codes = {each.exit_code for each in failures if issubclass(each, errors.CrxError)}
+    assert codes <= {int(line.split()[0]) for line in lines}
+    assert "context" in next(line for line in lines if line.startswith("3 "))
+
+
 @pytest.mark.parametrize(
     ("topic", "parts"),
     [
@@ -93,7 +103,7 @@ def test_the_settings_fit_into_80_columns(crx: Crx) -> None:
         ("files", ["crx.toml", "seal.key", "trusted", "config.toml"]),
         ("models", ["llama:PATH", "onnx:FOLDER", "openvino:minilm"]),
         ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RRF_K"]),
-        ("filters", ["lang=en,fr", "year>=2020"]),
+        ("filters", ["lang=en,fr", "year>=2020", "ext=pdf", "format=markdown"]),
         ("search", ["Usage: crx search [OPTIONS] QUERY...", "--where"]),
     ],
 )

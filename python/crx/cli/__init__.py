@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
 import shlex
 import signal
 import sys
@@ -74,6 +75,9 @@ _FUNCTIONS = {
 }
 # Arguments that hold free text, which may begin with "-".
 _FREE_TEXT = frozenset({"query", "words", "question"})
+# What other programs call the option for the number of answers.
+_COUNTS = frozenset({"--limit", "--hits", "--top", "--count", "--num", "--max"})
+_RANGE = re.compile(r"(\S+) is not in the range x>=(\S+)")
 
 
 class _Commands(click.Group):
@@ -182,7 +186,11 @@ def _run(arguments: list[str]) -> int:
 def _describe(error: click.ClickException, arguments: list[str]) -> str:
     """Return click's message as one line in lower case, with the next step."""
     fact = " ".join(error.format_message().split()).removesuffix(".")
-    fact = f"{fact[:1].lower()}{fact[1:]}"
+    fact = _RANGE.sub(r"\1 is less than \2", f"{fact[:1].lower()}{fact[1:]}")
+    if isinstance(error, click.NoSuchOption):
+        fact = f"no such option {error.option_name!r}"
+        if near := _near_option(error):
+            return f"{fact}; did you mean {near}?"
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return f'{fact}; "crx --help" lists the options'
@@ -190,6 +198,16 @@ def _describe(error: click.ClickException, arguments: list[str]) -> str:
         example = f"{context.command_path} -- {text}"
         return f'{fact}; put "--" before a text that begins with "-": {example}'
     return f'{fact}; "{context.command_path} --help" lists the options'
+
+
+def _near_option(error: click.NoSuchOption) -> str:
+    """Return the option that was meant, "" if none is near."""
+    known = error.ctx.command.params if error.ctx else []
+    if error.option_name in _COUNTS and any("-n" in option.opts for option in known):
+        return "-n"
+    # click's own suggestions are less alike than a slip makes them.
+    near = difflib.get_close_matches(error.option_name, error.possibilities or (), n=1, cutoff=0.75)
+    return near[0] if near else ""
 
 
 def _text_with_dash(command: click.Command, arguments: list[str]) -> str:

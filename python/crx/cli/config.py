@@ -21,6 +21,7 @@ from crx.config import (
     describe,
     forbid,
     project_file,
+    read_settings,
     require_inside,
     resolve,
     revoke,
@@ -100,8 +101,11 @@ def set_value(*, name: str, value: str, project: bool) -> None:
 def unset_value(*, name: str, project: bool) -> None:
     """Remove NAME from the user's file."""
     path = _file(project=project)
-    write(path, {name: None})
-    print_line(f"{display_path(path)}: {name} is no longer set here")
+    file = read_settings(path) if path.is_file() else SettingsFile(path, b"", {})
+    was_set = name in (*file.values, *file.removed)
+    if was_set:
+        write(path, {name: None})
+    print_line(f"{display_path(path)}: {name} {'is no longer' if was_set else 'was not'} set here")
 
 
 def _file(*, project: bool) -> Path:

@@ -19,10 +19,13 @@ HELP = """\
   lang=en,fr              any of several values
   path=docs               a folder and all below it, from the current folder
   path='docs/**/*.md'     files that match a glob
+  ext=pdf                 the file's suffix, without its dot
+  format=markdown         the format that the file was read as
   year>=2020              comparison: =, !=, <, <=, >, >=
 
-Fields are lang, title, path, uri, source (the uri without its #fragment) and the metadata of a
-document, such as year or tag. Numbers compare with numbers, true and false with booleans.\
+Fields are lang, title, path, uri, source (the uri without its #fragment), ext, format and the
+metadata of a document, such as year or tag. Numbers compare with numbers, true and false with
+booleans.\
 """
 
 _SIGNS = ("!=", "<=", ">=", "=", "<", ">")

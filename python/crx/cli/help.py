@@ -7,12 +7,12 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from crx import errors, registry
+from crx import registry
 from crx.cli import COMMANDS, HELP_OPTIONS, INTERRUPTED, cli
 from crx.cli.filters import HELP as FILTERS
 from crx.cli.output import print_line, print_text
@@ -33,6 +33,18 @@ from crx.serve.nearest_index import FOLDER
 # Columns of the list of settings, whose longest default would make a table far wider.
 SETTINGS_COLUMNS = 80
 _INDENT = "    "
+# What each exit code means, in a line of a terminal; the site lists the exceptions of each.
+EXIT_CODES = {
+    0: "done, or stopped at the budget that was given",
+    1: 'nothing was found, or a bound of "crx eval gate" was missed',
+    2: "a command, a setting or a path is wrong, or there is no index",
+    3: "some or all inputs could not be read, or chunks did not get their context",
+    4: "the index or a bundle is damaged, or does not fit what is asked for",
+    5: "another process is writing to the index",
+    6: "disk or memory is full, or a call of the operating system failed",
+    7: "a model is missing or damaged, or it or its service failed",
+    INTERRUPTED: "interrupted; the same command resumes",
+}
 
 
 def complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -106,16 +118,8 @@ def _describe_setting(setting: Description) -> str:
 
 
 def exit_codes() -> str:
-    """Return every exit code with the failures that lead to it."""
-    rows = [["0", "done, or stopped at the budget that was given"]]
-    rows.append(["1", 'nothing was found, or a bound of "crx eval gate" was missed'])
-    by_code: dict[int, list[str]] = {}
-    for error in _subclasses(errors.CrxError):
-        if error.exit_code:
-            by_code.setdefault(error.exit_code, []).append(_first_sentence(error))
-    rows += [[str(code), " ".join(facts)] for code, facts in sorted(by_code.items())]
-    rows.append([str(INTERRUPTED), "interrupted; the same command resumes"])
-    return _table(rows)
+    """Return every exit code and what it means."""
+    return format_table([[str(code), meaning] for code, meaning in EXIT_CODES.items()])
 
 
 def files() -> str:
@@ -175,15 +179,3 @@ TOPICS: dict[str, tuple[str, Callable[[], str]]] = {
 def _table(rows: list[list[str]]) -> str:
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     return format_table(rows, width=width)
-
-
-def _subclasses(error: type[errors.CrxError]) -> Iterator[type[errors.CrxError]]:
-    for each in error.__subclasses__():
-        if each.__module__ == errors.__name__:
-            yield each
-            yield from _subclasses(each)
-
-
-def _first_sentence(error: type[errors.CrxError]) -> str:
-    text = " ".join((error.__doc__ or "").replace("`", "").split())
-    return text.partition(". ")[0].rstrip(".") + "."
