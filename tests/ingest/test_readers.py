@@ -498,9 +498,9 @@ class TestJsonLines:
         (document,) = read_bytes(
             rb'{"text": "a\r\nb\u0000c\rd", "chunks": [[0, 3], [3, 8]]}', name="x.jsonl"
         )
-        assert document.text == "a\nbc\nd"
+        assert document.text == "a\nb c\nd"
         assert document.chunks is not None
-        assert [document.text[start:end] for start, end in document.chunks] == ["a\n", "bc\nd"]
+        assert [document.text[start:end] for start, end in document.chunks] == ["a\n", "b c\nd"]
 
     def test_bad_lines_are_named_after_the_good_ones_were_given(self) -> None:
         lines = (

@@ -182,6 +182,17 @@ def test_a_few_nul_bytes_make_no_text_binary(data: bytes) -> None:
     assert "\0" not in document.text
 
 
+@pytest.mark.parametrize("control", ["\a", "\b", "\x1b"])
+def test_a_control_of_terminals_makes_no_text_binary(control: str) -> None:
+    (document,) = read_bytes(f"hello {control}tamarind\n".encode(), name="a.txt")
+    assert document.text == f"hello {control}tamarind\n"
+
+
+def test_nul_bytes_part_words() -> None:
+    (document,) = read_bytes(b"\0hello\0tamarind\0\0\nand\0\0\0more\r\n\0", name="a.txt")
+    assert document.text == "hello tamarind\nand more\n"
+
+
 def test_many_nul_bytes_do() -> None:
     with pytest.raises(NotText, match="is a binary file"):
         list(read_bytes(b"one\0two\0\0\0three\0" * 9, name="a.log"))

@@ -1,10 +1,10 @@
 """Decoding of bytes into normalized text.
 
 The normalized text is stored, and every offset counts its code points. Normalization does the
-least that makes texts comparable: newlines become "\\n", NUL characters, form feeds and a leading
-byte order mark are removed, lone surrogates become U+FFFD. Composition is left as it is (no NFC):
-spans that come with a text must still fit it, and the analyzer and the embedders' tokenizers fold
-it themselves.
+least that makes texts comparable: newlines become "\\n", form feeds and runs of NUL characters a
+blank, or nothing at the edge of a line, a leading byte order mark is removed, lone surrogates
+become U+FFFD. Composition is left as it is (no NFC): spans that come with a text must still fit it,
+and the analyzer and the embedders' tokenizers fold it themselves.
 """
 
 from __future__ import annotations
@@ -98,14 +98,16 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 128 * 1024
-_CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
+# Bell, backspace and escape are in texts for terminals.
+_CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\a\b\x1b")) + b"\x7f"
 # NUL bytes that a text may contain: programs leave some where they were killed while writing. A log
 # that was truncated while it was written begins with many.
 _FEW_NULS = 8
-# Form feeds are how a printer is told of a page; at the edge of a line they part no words.
+# Form feeds are how a printer is told of a page, and NULs stand for what was not written; at the
+# edge of a line they part no words. Of a run of NULs the first one counts.
 _FORM_FEED = "(?:(?<=[\r\n])|\\A)\f|\f(?=[\r\n]|\\Z)"
-_EDGE_FORM_FEED = re.compile(_FORM_FEED)
-_REMOVED = re.compile(f"\r(?=\n)|\0|{_FORM_FEED}")
+_NUL = "(?<=\0)\0|(?:(?<=[\r\n])|\\A)\0|\0(?=\0*(?:[\r\n]|\\Z))"
+_REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -157,14 +159,13 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
 def normalize(text: str) -> str:
     """Return the text with "\\n" newlines, without NUL, lone surrogates and form feeds.
 
-    A form feed within a line becomes a blank.
+    A form feed or a run of NULs within a line becomes a blank.
     """
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "\f" in text:
-        text = _EDGE_FORM_FEED.sub("", text).replace("\f", " ")
-    if "\0" in text:
-        text = text.replace("\0", "")
+    if "\f" in text or "\0" in text:
+        text = _REMOVED.sub("", text).replace("\f", " ").replace("\0", " ")
+    elif "\r" in text:
+        text = text.replace("\r\n", "\n")
+    text = text.replace("\r", "\n")
     try:
         text.encode("utf-8")  # ten times faster than to search
     except UnicodeEncodeError:
