@@ -420,6 +420,24 @@ def test_a_closed_handle_answers_nothing_more(index: crx.Index, docs: Path) -> N
     index.close()
 
 
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        (crx.Document("a:1", "\ud800bad"), ValueError, "a:1: text has a lone surrogate at 0"),
+        (crx.Document("a:\udcff", "bad"), ValueError, r"a:\\udcff: uri has a lone surrogate at 2"),
+        (crx.Document("a:1", "bad", metadata={"d": object()}), ValueError, "a:1: metadata 'd' is"),
+        (crx.Document("a:1", b"bad"), TypeError, "a:1: text must be a str, not bytes"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_document_that_cannot_be_stored_is_named_with_its_field(
+    index: crx.Index, given: crx.Document, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message) as raised:
+        index.add_documents([given])
+    assert type(raised.value) is kind
+    assert index.store.stats()["documents"] == 0
+
+
 def test_a_list_in_place_of_arguments_is_a_type_error_that_says_so(index: crx.Index) -> None:
     with pytest.raises(TypeError, match="remove takes URIs, each as an argument, not list"):
         index.remove(["mem:1"])  # type: ignore[arg-type]

@@ -29,7 +29,14 @@ from crx.ingest.roots import (
 )
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits
-from crx.ingest.write import DocumentWriter, Situator, Source, chunk_budget, hash_source
+from crx.ingest.write import (
+    DocumentWriter,
+    Situator,
+    Source,
+    chunk_budget,
+    encode_metadata,
+    hash_source,
+)
 from crx.protocols import Embedder
 from crx.types import Document
 
@@ -195,6 +202,7 @@ class Indexer:
         for document in documents:
             if not isinstance(document, Document):
                 raise TypeError(f"a document must be a crx.Document, not {type(document).__name__}")
+            _require_storable(document)
             data = orjson.dumps([document.title, document.text, document.lang, document.chunks])
             known = self._store.document(document.uri)
             self._writer.put(document, Source("", hash_source(data), len(data), 0))
@@ -217,3 +225,23 @@ class Indexer:
             return
         self._pending.commit()
         self._pending.embed()
+
+
+def _require_storable(document: Document) -> None:
+    """Raise an error that names the URI and the field for what is no text or no JSON."""
+    shown = str(document.uri).encode("utf-8", errors="backslashreplace").decode()
+    for name in ("uri", "title", "lang", "text"):
+        value = getattr(document, name)
+        if not isinstance(value, str):
+            raise TypeError(f"{shown}: {name} must be a str, not {type(value).__name__}")
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{shown}: {name} has a lone surrogate at {error.start}, which is no UTF-8"
+            ) from None
+    for key, value in document.metadata.items():
+        try:
+            encode_metadata({key: value})
+        except TypeError as error:  # as orjson's own error is
+            raise ValueError(f"{shown}: metadata {key!r} is no JSON: {error}") from None
