@@ -33,6 +33,13 @@ def test_a_folder_that_is_no_index(crx: Crx, docs: Path) -> None:
     assert crx("search", "krill").err.startswith("crx: no index here or above; ")
 
 
+@pytest.mark.parametrize("command", ["search krill", "index docs"])
+def test_a_file_that_is_named_as_an_index(crx: Crx, docs: Path, command: str) -> None:
+    done = crx(*command.split(), "--index", docs / "bread.md")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("bread.md: a file, and an index is a folder\n")
+
+
 @pytest.mark.parametrize("verb", ["index", "search"])
 def test_an_index_built_with_another_embedder(crx: Crx, indexed: Path, verb: str) -> None:
     done = crx(verb, "docs", "--set", "embedder=minilm")

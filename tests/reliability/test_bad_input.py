@@ -173,6 +173,21 @@ def test_a_folder_without_permission_is_named(indexed: CrxProcess) -> None:
     assert str(index) in done.err
 
 
+@pytest.mark.parametrize("command", ["search krill", "status", "doctor"])
+def test_an_index_that_may_not_be_read_is_no_missing_index(
+    indexed: CrxProcess, command: str
+) -> None:
+    index = indexed.folder / ".crx"
+    index.chmod(0)
+    try:
+        done = indexed.bound_by_permissions(*command.split())
+    finally:
+        index.chmod(0o700)
+    assert done.code == 6, done.err
+    assert str(index) in done.out + done.err
+    assert "ermission denied" in done.out + done.err
+
+
 def test_a_name_with_controls_reaches_no_terminal(crx: CrxProcess) -> None:
     (crx.folder / "docs" / f"{CONTROLS}.md").write_text("Humpbacks sing.\n")
     for words in (("index", "docs"), ("search", "humpbacks"), ("search", "humpbacks", "--json")):

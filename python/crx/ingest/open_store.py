@@ -39,8 +39,16 @@ def _open(folder: Path, *, write: bool, base: str | None) -> _native.Store:
             f"{folder}: its creation was interrupted; "
             f"`crx index PATH... --index {folder}` completes it"
         ) from refused
+    except NotAnIndex:
+        _refuse_file(folder)
+        raise
     except Damaged as error:
         raise Damaged(advise_salvage(error)) from error
+
+
+def _refuse_file(path: Path) -> None:
+    if path.is_file():
+        raise NotAnIndex(f"{path}: a file, and an index is a folder") from None
 
 
 def advise_salvage(error: Damaged) -> str:
@@ -95,6 +103,7 @@ def copy_index(store: _native.Store, folder: Path) -> None:
 
 def create_index(folder: Path, settings: Mapping[str, str]) -> None:
     """Make an empty index; an interrupted creation is completed."""
+    _refuse_file(folder)
     store = _native.Store.open(str(folder), write=True, create=True)
     try:
         if not store.settings():
