@@ -46,7 +46,12 @@ def promote_matches(search: Search) -> Search:
     ranking = promote_exact(
         phrases, search.ranking, candidates, rows, ordered=ordered, originals=originals
     )
-    return search._replace(ranking=ranking)
+    before = search.ranking.scores
+    is_raised = ranking.scores > (before.max() if len(before) else 0.0)
+    if not is_raised.any():
+        return search._replace(ranking=ranking)
+    exact = Ranking(ranking.keys[is_raised], ranking.scores[is_raised])
+    return search._replace(ranking=ranking, rankings={**search.rankings, "exact": exact})
 
 
 def find_phrases(query: str) -> list[str]:

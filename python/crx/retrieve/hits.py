@@ -9,7 +9,7 @@ from crx.retrieve.search_state import Search
 from crx.types import LEGS, Hit, Ranking, Stage
 
 # Stages that have a ranking of their own, in the order in which a hit names them.
-_RANKED = (*LEGS, "code", "recency", "rerank")
+_RANKED = (*LEGS, "code", "recency", "rerank", "exact")
 # Documents with copies of a hit that it names.
 NAMED_COPIES = 10
 

@@ -40,7 +40,14 @@ _OPEN_PASSAGES = 2
 # Values of a filter that are shown.
 _SHOWN_CHIPS = 6
 
-_STAGES = {"bm25": "Words (BM25)", "dense": "Meaning (dense)", "rerank": "Reranker"}
+_STAGES = {
+    "bm25": "Words (BM25)",
+    "dense": "Meaning (dense)",
+    "code": "Source code",
+    "recency": "Recency",
+    "rerank": "Reranker",
+    "exact": "Exact match",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
