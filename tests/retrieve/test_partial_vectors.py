@@ -123,37 +123,3 @@ def test_chunks_that_are_not_found_by_words_yet_either_are_not_counted(tmp_path:
     )
     assert not any("0 of 0" in note for note in result.notes)
     assert writer.returncode == 0
-
-
-EMBEDDER_PROCESS = """
-import sys, crx
-from crx.backends.hashed import HashedEmbedder
-from crx.ingest import embed_pending
-embed, batches = HashedEmbedder.embed, []
-def embed_and_wait(self, texts, *, query=False):
-    if len(batches) == 2:
-        print("stored", flush=True)
-        sys.stdin.read()
-    batches.append(texts)
-    return embed(self, texts, query=query)
-HashedEmbedder.embed, embed_pending.STORE_INTERVAL_S = embed_and_wait, 0
-with crx.open(sys.argv[1], settings={"embedder": "hashed"}) as index:
-    index.embed()
-"""
-
-
-def test_bm25_lacks_nothing_while_another_process_makes_vectors_alone(tmp_path: Path) -> None:
-    documents = [crx.Document(f"mem:{n}", f"Whale {n} eats krill.") for n in range(1500)]
-    with crx.open(tmp_path / "i.crx", settings={"embedder": "hashed"}) as index:
-        index.add_documents(documents, words_only=True)
-    command = [sys.executable, "-c", EMBEDDER_PROCESS, str(tmp_path / "i.crx")]
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as embedding:
-        assert embedding.stdout is not None
-        assert embedding.stdout.readline() == "stored\n"
-        with open_reader(tmp_path / "i.crx") as index:
-            result = index.search("krill")
-        embedding.communicate("")
-    assert len(result.hits) == 20
-    assert len(result.notes) == 1
-    assert "chunks are found by words alone" in result.notes[0]
-    assert embedding.returncode == 0

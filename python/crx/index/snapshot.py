@@ -192,9 +192,8 @@ class Snapshots:
         by_lang = store.chunks_by_lang()
         stored, found = sum(chunks for _, chunks in by_lang), len(lexical)
         pending = store.count_pending()
-        # Beside a writer that this process cannot join, the legs may lack its last changes. While
-        # vectors are made of chunks that BM25 has, it lacks nothing.
-        if lag and not (pending and stored == found):
+        # Beside a writer that this process cannot join, the legs may lack its last changes.
+        if lag:
             late = "BM25 is" if lag > 0 else "the documents are"
             notes.append(f"{late} {abs(lag)} {_BEHIND}: {why or 'another process is writing'}")
         if complete and stored != found:
