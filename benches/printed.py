@@ -1,6 +1,6 @@
 """Answers in what `crx search` prints, of those that the first three chunks hold.
 
-What is printed in a pipe, 24 lines of 80 columns, shows an answer if it holds at least half of it
+What is printed in a pipe, 30 lines of 80 columns, shows an answer if it holds at least half of it
 in one piece, white space aside; so does a chunk. Characters are those of all lines, with positions
 of the passages.
 
@@ -37,7 +37,7 @@ from crx.evaluate.datasets import Gold, read_set
 from crx.ingest.common_words import FUNCTION_WORDS
 from crx.retrieve.excerpt import wrap
 
-SCREEN = {"COLUMNS": "80", "LINES": "24"}
+SCREEN = {"COLUMNS": "80", "LINES": "30"}
 DEPTH = 20
 FIRST = 3
 QUESTIONS = 200

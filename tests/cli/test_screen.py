@@ -209,8 +209,8 @@ def test_what_is_said_of_a_passage_in_a_pipe_takes_no_second_row() -> None:
     passage = replace(hits_of(line * 30, 0.9), uri=f"{'folder/' * 9}a.md", title="Krill")
     screen = make_screen(None, environ={}, folder=".")
     for uri, trail in (
-        ("a.md", "  (+7 lines)  Krill"),
-        ("a" * 60, "  (+7 lines)..."),
+        ("a.md", "  (+1 line)  Krill"),
+        ("a" * 60, "  (+1 line)..."),
         ("a" * 75, ""),
     ):
         found = [Copies(replace(passage, uri=uri), ())]
