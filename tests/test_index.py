@@ -425,7 +425,11 @@ def test_a_closed_handle_answers_nothing_more(index: crx.Index, docs: Path) -> N
     [
         (crx.Document("a:1", "\ud800bad"), ValueError, "a:1: text has a lone surrogate at 0"),
         (crx.Document("a:\udcff", "bad"), ValueError, r"a:\\udcff: uri has a lone surrogate at 2"),
-        (crx.Document("a:1", "bad", metadata={"d": object()}), ValueError, "a:1: metadata 'd' is"),
+        (
+            crx.Document("a:1", "bad", metadata={"d": object()}),  # type: ignore[dict-item]
+            ValueError,
+            "a:1: metadata 'd' is",
+        ),
         (crx.Document("a:1", b"bad"), TypeError, "a:1: text must be a str, not bytes"),  # type: ignore[arg-type]
     ],
 )

@@ -52,8 +52,14 @@ def _refuse_file(path: Path) -> None:
 
 
 def advise_salvage(error: Damaged) -> str:
-    """Return the fact of an error and the next step for a database that cannot be read at all."""
-    return f"{fact(str(error))}; `crx salvage DEST` takes what is intact into a new index"
+    """Return an error of a database that cannot be read at all, with salvage as the next step.
+
+    An error with another step than `crx verify`, as that of a link in an index, keeps it.
+    """
+    message = str(error)
+    if "`crx verify`" not in message:
+        return message
+    return f"{fact(message)}; `crx salvage DEST` takes what is intact into a new index"
 
 
 # The setting of an index into which a copy is under way or was interrupted: the copy's source.
