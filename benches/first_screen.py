@@ -88,6 +88,7 @@ def crx(folder: Path, command: str, *arguments: str) -> str:
     environment = {
         **os.environ,
         "COLUMNS": str(COLUMNS),
+        "LINES": str(LINES),
         "CRX_HOME": str(folder / "home"),
         # A busy machine does not decide whether candidates are reranked.
         "CRX_RERANK_MS": RERANK_MS,
