@@ -14,7 +14,7 @@ from crx.types import Citation, Passage
 # Of a terminal that does not tell.
 _COLUMNS, _LINES = 80, 24
 # Of a pipe, which has no screen: of the answers that the first three hits of a search have, 24
-# lines show six in seven, and these nineteen in twenty.
+# lines show about six in seven, and these more than nine in ten.
 _LINES_OF_A_PIPE = 30
 
 
