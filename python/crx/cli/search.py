@@ -63,8 +63,8 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
     "--budget-tokens",
     type=int,
     metavar="N",
-    help="Tokens of all passages together, for --window auto.  [default: the setting "
-    "budget_tokens, 4000]",
+    help="Tokens of all passages together, for --window auto; lists of files and lines have no "
+    "budget.  [default: the setting budget_tokens, 4000]",
 )
 @click.option("--within-section", is_flag=True, help="Grow no passage beyond its section.")
 @where_option
@@ -160,7 +160,7 @@ def command(
 ) -> int:
     """Print the passages that answer QUERY, best first; its words need no quotes.
 
-    What is printed fits on a screen, 24 lines in a pipe: the best chunk whole, the next two as far
+    What is printed fits on a screen, 30 lines in a pipe: the best chunk whole, the next two as far
     as there is room, cut to what follows the words of QUERY, and other passages in a line each, if
     their locations fit into one. --full, --more and -n print more. An error message, an identifier
     or a "quoted phrase" that a document holds as it is comes first, and a single word before names
