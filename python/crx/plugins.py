@@ -1,9 +1,15 @@
-"""Plugins: code that other distributions add by entry points, found by name or by scheme."""
+"""Plugins: code that is added by entry points, found by name or by scheme.
+
+The packages beside crx in its wheel (`crx_serve`, `crx_engines`) are plugins, too. Their entry
+points are repeated here with the extra that installs what each needs: to read the metadata of all
+installed packages takes longer than a search.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crx.errors import ModelError, UsageError
@@ -14,15 +20,20 @@ if TYPE_CHECKING:
 # The entry points that open an address: named by its scheme, called with it, they return an engine.
 ENGINES = "crx.engines"
 
-# The extras of crx that install what addresses need, by group of entry points and scheme.
-_EXTRAS = {
-    "crx.engines": {
-        "milvus": "milvus",
-        "milvus-lite": "milvus",
-        "postgres": "postgres",
-        "postgresql": "postgres",
+# The entry points of the packages in the wheel of crx, and their extras, by group and name.
+SHIPPED = {
+    "crx.commands": {
+        "mcp": ("crx_serve.commands.mcp:command", "serve,mcp"),
+        "serve": ("crx_serve.commands.serve:command", "serve"),
     },
-    "crx.workers": {"ray": "ray"},
+    "crx.engines": {
+        "milvus": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
+        "milvus-lite": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
+        "postgres": ("crx_engines.postgres.sharded_engine:open_database", "postgres"),
+        "postgresql": ("crx_engines.postgres.sharded_engine:open_database", "postgres"),
+    },
+    "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
+    "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
@@ -94,6 +105,23 @@ def load_plugin(plugin: EntryPoint) -> Any:
         ) from None
 
 
+def load_shipped(group: str, name: str) -> Any:
+    """Import what a package in the wheel of crx adds.
+
+    Raises `UsageError` that names the extra if a package is missing, and one that says to install
+    crx again if the package is of another version.
+    """
+    target, extra = SHIPPED[group][name]
+    module, _, attribute = target.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        fact = f"the package {error.name} is not installed"
+    except (ImportError, AttributeError):
+        fact = f"the package {module.partition('.')[0]} is of another version than crx"
+    raise UsageError(f'{name}: {fact}; pip install "crx[{extra}]"')
+
+
 def find_plugins(group: str) -> dict[str, EntryPoint]:
     # Imported here: it takes a tenth of a cold start, and models of the store do not need it.
     from importlib.metadata import entry_points
@@ -120,7 +148,7 @@ def scheme_of(address: str) -> str:
 
 def has_opener(group: str, scheme: str) -> bool:
     """Return whether a package opens addresses of a scheme: an installed one, or an extra."""
-    return scheme in _EXTRAS.get(group, ()) or scheme in find_plugins(group)
+    return scheme in SHIPPED.get(group, ()) or scheme in find_plugins(group)
 
 
 def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., object]:
@@ -139,8 +167,8 @@ def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., obj
         else:
             return opener
     advice = f"install one that does; known: {', '.join(sorted(plugins)) or 'none'}"
-    if extra := _EXTRAS.get(group, {}).get(scheme):
-        advice = f'pip install "crx[{extra}]"'
+    if shipped := SHIPPED.get(group, {}).get(scheme):
+        advice = f'pip install "crx[{shipped[1]}]"'
     raise UsageError(f"{shown}: {fact}; {advice}")
 
 

@@ -194,10 +194,10 @@ NO_INDEX = {
     "python/crx/ingest/libreoffice": "documents, in a private temporary folder",
     "python/crx/ingest/read.py": "documents, opened for reading",
     "python/crx/ingest/regular_file.py": "documents, opened for reading",
-    "python/crx/mcp/clients.py": "settings of MCP clients",
+    "python/crx_serve/mcp/clients.py": "settings of MCP clients",
     "python/crx/models": "models, in the model store",
-    "python/crx/serve/command_client.py": "the null device",
-    "python/crx/serve/local_socket.py": "sockets, in the user's runtime folder",
+    "python/crx_serve/command_client.py": "the null device",
+    "python/crx_serve/local_socket.py": "sockets, in the user's runtime folder",
 }
 
 
