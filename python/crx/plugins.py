@@ -1,8 +1,8 @@
 """Plugins: code that is added by entry points, found by name or by scheme.
 
-The packages beside crx in its wheel (`crx_serve`, `crx_engines`) are plugins, too. Their entry
-points are repeated here with the extra that installs what each needs: to read the metadata of all
-installed packages takes longer than a search.
+The packages beside crx in its wheel (`crx_remote`, `crx_serve` and the others) are plugins, too.
+Their entry points are repeated here with the extra that installs what each needs: to read the
+metadata of all installed packages takes longer than a search.
 """
 
 from __future__ import annotations
@@ -26,12 +26,29 @@ SHIPPED = {
         "mcp": ("crx_serve.commands.mcp:command", "serve,mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
     },
+    "crx.contextualizers": {
+        "claude": ("crx_remote.claude.contextualizer:load_contextualizer", "claude"),
+        "ollama": ("crx_remote.ollama:load_contextualizer", "openai"),
+        "openai": ("crx_remote.openai.contextualizer:load_contextualizer", "openai"),
+    },
+    "crx.embedders": {
+        "ollama": ("crx_remote.ollama:load_embedder", "openai"),
+        "openai": ("crx_remote.openai.embedder:load_embedder", "openai"),
+    },
     "crx.engines": {
         "milvus": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
         "milvus-lite": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
         "postgres": ("crx_engines.postgres.sharded_engine:open_database", "postgres"),
         "postgresql": ("crx_engines.postgres.sharded_engine:open_database", "postgres"),
     },
+    "crx.generators": {
+        "claude": ("crx_remote.claude.generator:load_generator", "claude"),
+        "ollama": ("crx_remote.ollama:load_generator", "openai"),
+        "openai": ("crx_remote.openai.generator:load_generator", "openai"),
+    },
+    "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
+    "crx.rerankers": {"cohere": ("crx_remote.openai.reranker:load_reranker", "openai")},
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
     "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }
@@ -41,7 +58,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 # Modules by their former names, and their names today.
 MOVED = {
     "crx.backends.process": "crx.backends.model_process",
-    "crx.context.chunk_requests": "crx.context.remote_requests",
+    "crx.context.chunk_requests": "crx_remote.remote_requests",
     "crx.context.context_pool": "crx.context.documents",
     "crx.context.contextualize": "crx.context.sources",
     "crx.context.file_contexts": "crx.context.records",
@@ -56,11 +73,11 @@ MOVED = {
     "crx.context.repetition": "crx.context.validate",
     "crx.context.routing": "crx.context.sources",
     "crx.context.salvage": "crx.context.archive",
-    "crx.context.text_window": "crx.context.remote_requests",
+    "crx.context.text_window": "crx_remote.remote_requests",
     "crx.context.trial": "crx.context.estimate",
     "crx.context.units": "crx.context.vocabulary",
     "crx.context.window_prompt": "crx.context.chunk_groups",
-    "crx.context.window_requests": "crx.context.remote_requests",
+    "crx.context.window_requests": "crx_remote.remote_requests",
     "crx.context.windows": "crx.context.chunk_groups",
     "crx.derived": "crx.index.files",
     "crx.engine.address": "crx.plugins",
@@ -83,7 +100,7 @@ MOVED = {
     "crx.ingest.worker.limits": "crx.ingest.worker.messages",
     "crx.ingest.touched": "crx.ingest.path_selection",
     "crx.process": "crx.workers",
-    "crx.remote.answer_request": "crx.remote.completion",
+    "crx_remote.answer_request": "crx_remote.completion",
     "crx.workers.context_job": "crx.jobs.contexts",
     "crx.workers.context_workers": "crx.jobs.contexts",
     "crx.workers.embedding_job": "crx.jobs.embedding",
