@@ -31,6 +31,7 @@ SHIPPED = {
         "ollama": ("crx_remote.ollama:load_contextualizer", "openai"),
         "openai": ("crx_remote.openai.contextualizer:load_contextualizer", "openai"),
     },
+    "crx.converters": {"onnx": ("crx_convert.convert", "convert")},
     "crx.embedders": {
         "ollama": ("crx_remote.ollama:load_embedder", "openai"),
         "openai": ("crx_remote.openai.embedder:load_embedder", "openai"),
@@ -123,7 +124,7 @@ def load_plugin(plugin: EntryPoint) -> Any:
 
 
 def load_shipped(group: str, name: str) -> Any:
-    """Import what a package in the wheel of crx adds.
+    """Import what a package in the wheel of crx adds: a module or a name of it.
 
     Raises `UsageError` that names the extra if a package is missing, and one that says to install
     crx again if the package is of another version.
@@ -131,7 +132,8 @@ def load_shipped(group: str, name: str) -> Any:
     target, extra = SHIPPED[group][name]
     module, _, attribute = target.partition(":")
     try:
-        return getattr(import_module(module), attribute)
+        loaded = import_module(module)
+        return getattr(loaded, attribute) if attribute else loaded
     except ModuleNotFoundError as error:
         fact = f"the package {error.name} is not installed"
     except (ImportError, AttributeError):

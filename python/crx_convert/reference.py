@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.models.card import Pooling
-from crx.models.convert.weights import Array, EncoderWeights, Layer, LayerNorm, Linear
 from crx.models.source_folder import Activation, Architecture
+from crx_convert.weights import Array, EncoderWeights, Layer, LayerNorm, Linear
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 

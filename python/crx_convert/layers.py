@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from crx.models.convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
-from crx.models.convert.weights import Array, Layer, LayerNorm, Linear
 from crx.models.source_folder import Architecture
+from crx_convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
+from crx_convert.weights import Array, Layer, LayerNorm, Linear
 
 # The zero point of activations that can be negative as well as positive.
 _SYMMETRIC_ZERO_POINT = 128
