@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crx.errors import ModelError, UsageError
+from crx.errors import InputError, MissingExtra, ModelError, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -22,6 +22,7 @@ ENGINES = "crx.engines"
 
 # The entry points of the packages in the wheel of crx, and their extras, by group and name.
 SHIPPED = {
+    "crx.archives": {"7z": ("crx_formats.sevenzip.files:list_files", "formats")},
     "crx.commands": {
         "mcp": ("crx_serve.commands.mcp:command", "serve,mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
@@ -48,7 +49,18 @@ SHIPPED = {
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.mail": {"msg": ("crx_formats.outlook:parse", "formats")},
     "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
+    "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
+    "crx.readers": {
+        "contacts": ("crx_formats.contacts", "formats"),
+        "legacy_office": ("crx_formats.legacy_office", "formats"),
+        "parquet": ("crx_formats.parquet", "formats"),
+        "rtf": ("crx_formats.rtf", "formats"),
+        "sqlite": ("crx_formats.sqlite", "formats"),
+        "subtitles": ("crx_formats.subtitles", "formats"),
+    },
+    "crx.recognizers": {"man": ("crx_formats.man:find_page", "formats")},
     "crx.rerankers": {"cohere": ("crx_remote.openai.reranker:load_reranker", "openai")},
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
     "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
@@ -89,7 +101,7 @@ MOVED = {
     "crx.ingest.readers.archive": "crx.ingest.readers.xml_package",
     "crx.ingest.readers.code_queries": "crx.ingest.readers.code",
     "crx.ingest.readers.encoding": "crx.ingest.readers.decode",
-    "crx.ingest.readers.man_tables": "crx.ingest.readers.man_text",
+    "crx.ingest.readers.man_tables": "crx_formats.man_text",
     "crx.ingest.readers.numbering": "crx.ingest.readers.headings",
     "crx.ingest.readers.ooxml": "crx.ingest.readers.xml_package",
     "crx.ingest.readers.pdf_title": "crx.ingest.readers.pdf",
@@ -126,8 +138,7 @@ def load_plugin(plugin: EntryPoint) -> Any:
 def load_shipped(group: str, name: str) -> Any:
     """Import what a package in the wheel of crx adds: a module or a name of it.
 
-    Raises `UsageError` that names the extra if a package is missing, and one that says to install
-    crx again if the package is of another version.
+    Raises `MissingExtra` for a package that is missing, or is of another version than crx.
     """
     target, extra = SHIPPED[group][name]
     module, _, attribute = target.partition(":")
@@ -138,7 +149,15 @@ def load_shipped(group: str, name: str) -> Any:
         fact = f"the package {error.name} is not installed"
     except (ImportError, AttributeError):
         fact = f"the package {module.partition('.')[0]} is of another version than crx"
-    raise UsageError(f'{name}: {fact}; pip install "crx[{extra}]"')
+    raise MissingExtra(f'{name}: {fact}; pip install "crx[{extra}]"', extra=extra)
+
+
+def load_format(group: str, name: str) -> Any:
+    """Import what reads a format, as `load_shipped` does; `InputError` if a package is missing."""
+    try:
+        return load_shipped(group, name)
+    except MissingExtra as missing:
+        raise InputError(f'is read after pip install "crx[{missing.extra}]"') from None
 
 
 def find_plugins(group: str) -> dict[str, EntryPoint]:

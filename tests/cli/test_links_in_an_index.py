@@ -191,7 +191,7 @@ NO_INDEX = {
     "python/crx/index/seal_key.py": "the user's key",
     "python/crx/ingest/discover.py": "documents, opened for reading",
     "python/crx/ingest/ignore.py": "ignore files, opened for reading",
-    "python/crx/ingest/libreoffice": "documents, in a private temporary folder",
+    "python/crx_formats/libreoffice": "documents, in a private temporary folder",
     "python/crx/ingest/read.py": "documents, opened for reading",
     "python/crx/ingest/regular_file.py": "documents, opened for reading",
     "python/crx_serve/mcp/clients.py": "settings of MCP clients",

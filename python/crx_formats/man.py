@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import re
 
+from crx.errors import NotText
 from crx.ingest.readers.decode import Decoded
-from crx.ingest.readers.man_text import (
+from crx.types import Document, Scalar
+from crx_formats.man_text import (
     MIXED_FONTS,
     LineForm,
     ManText,
     join_words,
     lines_outside_tables,
 )
-from crx.ingest.readers.mdoc import show_mdoc
-from crx.ingest.readers.roff import Line, Roff
-from crx.types import Document, Scalar
+from crx_formats.mdoc import show_mdoc
+from crx_formats.roff import Line, Roff
 
 # A longer text is generated data.
 LARGEST = 20_000_000
+_SNIFFED_CHARS = 20_000
 _TITLE = re.compile(r"^[.'][ \t]*(TH|Dt)[ \t]+(\S[^\n]*)", re.MULTILINE)
 _SECTION = re.compile(r"^[.'][ \t]*S[hHsS](?:[ \t]|$)", re.MULTILINE)
 _REDIRECT = re.compile(r"""(?:[.']\\"[^\n]*\n)*[.']so[ \t]+\S+\s*""")
@@ -33,6 +35,19 @@ _FORMS: dict[str, LineForm] = {
     **dict.fromkeys(("fi", "EE", "Ve"), "filled"),
 }
 _NUMBERED = re.compile(r"[\[(]?\w{1,3}[.\])]|[•*o+-]|--?|[–—·○□✓]")
+
+
+def find_page(decoded: Decoded, *, name: str) -> Document | None:
+    """Return the man page that a text is, None for any other text.
+
+    Raises `NotText` for a page that has the text of another.
+    """
+    if is_redirect(decoded.text):
+        raise NotText("is the name of another man page")
+    if not is_man_page(decoded.text[:_SNIFFED_CHARS]) or len(decoded.text) > LARGEST:
+        return None
+    page = read_page(decoded, name=name)
+    return page if page.text else None
 
 
 def is_man_page(text: str) -> bool:

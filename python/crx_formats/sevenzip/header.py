@@ -8,13 +8,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crx.ingest.sevenzip.decode import (
-    Block,
-    BlockReader,
-    Coder,
-    DamagedArchive,
-    describe_methods,
-)
+from crx.ingest.archives import DamagedArchive
+from crx_formats.sevenzip.decode import Block, BlockReader, Coder, describe_methods
 
 # Bytes of the list of files, and coders of a block.
 _MOST_HEADER = 8_000_000

@@ -12,10 +12,10 @@ import pytest
 from sevenzips import number, sevenzip, with_header
 
 from crx.errors import InputError, NotText
-from crx.ingest.archives import ArchiveBudget, PartlyRead
+from crx.ingest.archives import ArchiveBudget, PartlyRead, UnreadBlock
 from crx.ingest.read import read_bytes
-from crx.ingest.sevenzip.decode import LZMA2, Coder, UnreadBlock, make_decoder
 from crx.types import Document
+from crx_formats.sevenzip.decode import LZMA2, Coder, make_decoder
 
 DATA = Path(__file__).parent.parent / "data" / "sevenzip"
 TEXT = b"Whales eat krill.\n"

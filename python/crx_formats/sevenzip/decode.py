@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from crx.ingest.archives import DamagedArchive, UnreadBlock
+
 # Bytes of the window of a decoder.
 _MOST_WINDOW = 256_000_000
 _STEP = 1 << 16
@@ -32,14 +34,6 @@ _FILTERS: Mapping[bytes, int] = {
     b"\3\3\7\1": lzma.FILTER_ARMTHUMB, b"\x08": lzma.FILTER_ARMTHUMB,
     b"\3\3\x08\5": lzma.FILTER_SPARC, b"\x09": lzma.FILTER_SPARC,
 }  # fmt: skip
-
-
-class DamagedArchive(ValueError):
-    """The archive is not as its format says."""
-
-
-class UnreadBlock(Exception):
-    """A block is not read; the message gives the reason for each of its files."""
 
 
 @dataclass(frozen=True, slots=True)

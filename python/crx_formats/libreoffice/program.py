@@ -12,8 +12,6 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-# Bytes of a file that it may write.
-MOST_FILE_BYTES = 256_000_000
 NAMES = ("soffice", "libreoffice")
 # The installer of macOS adds nothing to PATH.
 _APPLICATION = "/Applications/LibreOffice.app/Contents/MacOS"

@@ -19,15 +19,15 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from crx.ingest.libreoffice.program import (
-    MOST_FILE_BYTES,
+from crx.ingest.worker.messages import MOST_FILE_BYTES
+from crx.workers.limits import limit_cpu, limit_process
+from crx.workers.messages import Message
+from crx.workers.parent import Parent, run_child
+from crx_formats.libreoffice.program import (
     conversion_command,
     environment,
     make_profile,
 )
-from crx.workers.limits import limit_cpu, limit_process
-from crx.workers.messages import Message
-from crx.workers.parent import Parent, run_child
 
 # Seconds of the CPU for one document. Those who wait for it have limits of their own, lower ones by
 # default.

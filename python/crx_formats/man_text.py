@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from crx.ingest.readers.roff import Line, Roff
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document, Scalar
+from crx_formats.roff import Line, Roff
 
 # How lines are shown: each as it is, or together as a paragraph.
 LineForm = Literal["literal", "filled"]

@@ -20,13 +20,13 @@ import pytest
 from zipped import odf, zipped
 
 from crx.errors import InputError, NotText
-from crx.ingest.libreoffice.convert import convert
-from crx.ingest.libreoffice.program import find_program
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.binary import OLE
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.messages import ReadLimits
 from crx.types import Document
+from crx_formats.libreoffice.convert import convert
+from crx_formats.libreoffice.program import find_program
 
 DATA = Path(__file__).parent.parent / "data" / "office"
 needs_libreoffice = pytest.mark.skipif(not find_program(), reason="needs LibreOffice")
@@ -268,7 +268,7 @@ def test_what_libreoffice_started_ends_with_the_reading_process(
 def test_a_silent_libreoffice_ends_with_all_that_it_started(
     stand_in: OfficeStandIn, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.ingest.libreoffice.convert._SILENT_S", 2.0)
+    monkeypatch.setattr("crx_formats.libreoffice.convert._SILENT_S", 2.0)
     with pytest.raises(InputError, match="silent for 2 s"):
         convert(OLE + b"slow", suffix=".doc", target="odt")
     wait_until_gone(stand_in.call()["sleeper"], temporary)

@@ -7,10 +7,11 @@ import time
 from functools import cache
 
 from crx.errors import InputError
-from crx.ingest.libreoffice.program import find_program
+from crx.ingest.outside_seconds import add_seconds
 from crx.workers.child import child_command
 from crx.workers.messages import ChildLost, Message, encode_message
 from crx.workers.supervisor import ChildRefused, Supervisor
+from crx_formats.libreoffice.program import find_program
 
 # Seconds that a caller waits if it has no limit of its own; the process that reads files has.
 _SILENT_S = 1200.0
@@ -23,9 +24,8 @@ class _Converter:
 
     def __init__(self, program: str) -> None:
         self._supervisor = Supervisor(
-            child_command("crx.ingest.libreoffice.child"), {"program": program}
+            child_command("crx_formats.libreoffice.child"), {"program": program}
         )
-        self.seconds = 0.0
 
     def convert(self, data: bytes, *, suffix: str, target: str) -> bytes:
         """Return the converted document; raises `InputError` if there is none."""
@@ -39,7 +39,7 @@ class _Converter:
             self._supervisor.close(within_s=_END_S)
             raise InputError(f"made LibreOffice fail: {why}") from why
         finally:
-            self.seconds += time.monotonic() - start
+            add_seconds(time.monotonic() - start)
         return _decode(reply)
 
 
@@ -57,18 +57,9 @@ def convert(data: bytes, *, suffix: str, target: str) -> bytes:
     return _converter(program).convert(data, suffix=suffix, target=target)
 
 
-def seconds_spent() -> float:
-    """Return for how long this process has waited for LibreOffice."""
-    return sum(each.seconds for each in _CONVERTERS)
-
-
-_CONVERTERS: list[_Converter] = []
-
-
 @cache
 def _converter(program: str) -> _Converter:
-    _CONVERTERS.append(_Converter(program))
-    return _CONVERTERS[-1]
+    return _Converter(program)
 
 
 def _decode(reply: Message) -> bytes:

@@ -6,10 +6,10 @@ The format is that of 7zFormat.txt in the LZMA SDK (Igor Pavlov, public domain).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from crx.ingest.sevenzip.decode import Block, BlockReader, DamagedArchive
-from crx.ingest.sevenzip.header import (
+from crx.ingest.archives import DamagedArchive, PackedFile
+from crx_formats.sevenzip.decode import Block, BlockReader
+from crx_formats.sevenzip.header import (
     END,
     FILES,
     MAIN_STREAMS,
@@ -20,26 +20,8 @@ from crx.ingest.sevenzip.header import (
     read_streams,
 )
 
-SIGNATURE = b"7z\xbc\xaf\x27\x1c"
 
-
-@dataclass(frozen=True, slots=True)
-class SevenZipFile:
-    """A file of an archive.
-
-    `end` is how much of its block is decompressed with it, and `packed` is the size of the block.
-    `read` decompresses what was not read before and returns the content; it raises `UnreadBlock`
-    for a method that is not read and `DamagedArchive`. Files are read in the order of the archive.
-    """
-
-    path: str
-    size: int
-    end: int
-    packed: int
-    read: Callable[[], bytes]
-
-
-def list_files(data: bytes) -> Iterator[SevenZipFile]:
+def list_files(data: bytes) -> Iterator[PackedFile]:
     """Yield the files of an archive without folders and links.
 
     Raises `DamagedArchive`, and `UnreadBlock` if the list itself cannot be read.
@@ -68,11 +50,11 @@ def list_files(data: bytes) -> Iterator[SevenZipFile]:
             yield content(entry.path) if content else _empty(entry.path)
 
 
-def _empty(path: str) -> SevenZipFile:
-    return SevenZipFile(path, size=0, end=0, packed=0, read=bytes)
+def _empty(path: str) -> PackedFile:
+    return PackedFile(path, size=0, end=0, packed=0, read=bytes)
 
 
-def _contents(blocks: list[Block]) -> Iterator[Callable[[str], SevenZipFile]]:
+def _contents(blocks: list[Block]) -> Iterator[Callable[[str], PackedFile]]:
     """Yield for each content, in order, what gives the file of a path with it."""
     for block in blocks:
         reader = BlockReader(block)
@@ -82,11 +64,11 @@ def _contents(blocks: list[Block]) -> Iterator[Callable[[str], SevenZipFile]]:
             def file(
                 path: str, start: int = start, size: int = size, crc: int | None = crc,
                 reader: BlockReader = reader, packed: int = len(block.packed),
-            ) -> SevenZipFile:  # fmt: skip
+            ) -> PackedFile:  # fmt: skip
                 def read() -> bytes:
                     return reader.read(start, size, crc=crc)
 
-                return SevenZipFile(path, size=size, end=start + size, packed=packed, read=read)
+                return PackedFile(path, size=size, end=start + size, packed=packed, read=read)
 
             yield file
             start += size

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from crx.ingest.readers.man_text import LineForm, ManText, lines_outside_tables
-from crx.ingest.readers.roff import Line, Roff, split_arguments
+from crx_formats.man_text import LineForm, ManText, lines_outside_tables
+from crx_formats.roff import Line, Roff, split_arguments
 
 # Macros that enclose the rest of their line, and pairs that enclose what is between them.
 _ENCLOSING = {
