@@ -24,6 +24,7 @@ ENGINES = "crx.engines"
 SHIPPED = {
     "crx.archives": {"7z": ("crx_formats.sevenzip.files:list_files", "formats")},
     "crx.commands": {
+        "copy": ("crx_engines.commands.copy:command", "postgres"),
         "mcp": ("crx_serve.commands.mcp:command", "serve,mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
     },
@@ -50,6 +51,7 @@ SHIPPED = {
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
     "crx.mail": {"msg": ("crx_formats.outlook:parse", "formats")},
+    "crx.openers": {"address": ("crx_engines.engine.opened:open_address", "postgres")},
     "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
     "crx.readers": {
@@ -93,7 +95,7 @@ MOVED = {
     "crx.context.window_requests": "crx_remote.remote_requests",
     "crx.context.windows": "crx.context.chunk_groups",
     "crx.derived": "crx.index.files",
-    "crx.engine.address": "crx.plugins",
+    "crx_engines.engine.address": "crx.plugins",
     "crx.ingest.background_vectors": "crx.ingest.embed_pending",
     "crx.ingest.compressed": "crx.ingest.read",
     "crx.ingest.create": "crx.ingest.open_store",

@@ -10,7 +10,7 @@ import orjson
 from numpy.typing import NDArray
 
 from crx.config import fixed_settings, resolve
-from crx.engine.protocol import StoredChunk, StoredContext, StoredDocument, digest_of
+from crx_engines.engine.protocol import StoredChunk, StoredContext, StoredDocument, digest_of
 
 _DIMENSIONS = 16
 _PARAGRAPHS = (

@@ -17,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.engine.legs import EngineDense, EngineDocuments, EngineLexical
-from crx.engine.protocol import (
+from crx.retrieve.file_searcher import FileSearcher
+from crx.retrieve.ports import Legs, Matching, MatchingEnd
+from crx.types import Ranking
+from crx_engines.engine.legs import EngineDense, EngineDocuments, EngineLexical
+from crx_engines.engine.protocol import (
     CollectionStatistics,
     Conditions,
     FoundChunk,
@@ -27,10 +30,7 @@ from crx.engine.protocol import (
     Saturation,
     StoredDocument,
 )
-from crx.index.local_engine import LocalSnapshot, found_chunk
-from crx.retrieve.file_searcher import FileSearcher
-from crx.retrieve.ports import Legs, Matching, MatchingEnd
-from crx.types import Ranking
+from crx_engines.folder.local_engine import LocalSnapshot, found_chunk
 
 
 class JointSnapshot:

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.config import resolve
-from crx.engine.protocol import (
+from crx.errors import NotAnIndex
+from crx.index.files import OpenFiles
+from crx.index.leg_files import VectorFiles
+from crx.ingest.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
+from crx.ingest.roots import SETTINGS_OF_ROOTS
+from crx.retrieve.file_searcher import FileDense
+from crx.retrieve.vector_leg import VectorLeg
+from crx.types import Ranking
+from crx_engines.engine.protocol import (
     OUTCOME,
     CollectionStatistics,
     Conditions,
@@ -28,14 +36,6 @@ from crx.engine.protocol import (
     StoredContext,
     StoredDocument,
 )
-from crx.errors import NotAnIndex
-from crx.index.files import OpenFiles
-from crx.index.leg_files import VectorFiles
-from crx.ingest.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
-from crx.ingest.roots import SETTINGS_OF_ROOTS
-from crx.retrieve.file_searcher import FileDense
-from crx.retrieve.vector_leg import VectorLeg
-from crx.types import Ranking
 
 # Settings that belong to a folder on one machine.
 _OF_A_FOLDER = (BASE, UNFINISHED_COPY, *SETTINGS_OF_ROOTS)

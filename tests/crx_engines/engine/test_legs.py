@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.engine.legs import make_searcher
-from crx.index.local_engine import LocalEngine
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.types import LEGS, Result, Window
+from crx_engines.engine.legs import make_searcher
+from crx_engines.folder.local_engine import LocalEngine
 
 QUERIES = ["how to index a folder", '"the index" of a server', "context windows"]
 

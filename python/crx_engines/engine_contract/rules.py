@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from crx.engine.protocol import Engine, EngineSnapshot
-from crx.engine_contract.expectations import BrokenRule
-from crx.engine_contract.reading_rules import READING_RULES
-from crx.engine_contract.sample_documents import make_documents, make_settings
-from crx.engine_contract.writing_rules import WRITING_RULES
-from crx.index.local_engine import LocalEngine
+from crx_engines.engine.protocol import Engine, EngineSnapshot
+from crx_engines.engine_contract.expectations import BrokenRule
+from crx_engines.engine_contract.reading_rules import READING_RULES
+from crx_engines.engine_contract.sample_documents import make_documents, make_settings
+from crx_engines.engine_contract.writing_rules import WRITING_RULES
+from crx_engines.folder.local_engine import LocalEngine
 
 
 @dataclass(frozen=True, slots=True)

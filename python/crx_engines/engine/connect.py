@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crx import plugins
-from crx.engine.protocol import Engine
 from crx.errors import UsageError
 from crx.plugins import ENGINES, without_password
+from crx_engines.engine.protocol import Engine
 
 
 def connect(address: str) -> Engine:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from crx.engine.bm25 import TermCounts, count_chunks
-from crx.engine.protocol import OUTCOME, CollectionStatistics, StoredDocument
+from crx_engines.engine.bm25 import TermCounts, count_chunks
+from crx_engines.engine.protocol import OUTCOME, CollectionStatistics, StoredDocument
 
 _FIELDS = ("text", "outline", "context")
 

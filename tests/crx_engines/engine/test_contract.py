@@ -15,7 +15,8 @@ from crx_example.memory import MemoryEngine, MemorySnapshot
 from numpy.typing import NDArray
 
 import crx
-from crx.engine.protocol import (
+from crx.types import Ranking
+from crx_engines.engine.protocol import (
     CollectionStatistics,
     Conditions,
     Engine,
@@ -24,11 +25,10 @@ from crx.engine.protocol import (
     Saturation,
     StoredDocument,
 )
-from crx.engine_contract.expectations import BrokenRule
-from crx.engine_contract.rules import RULES, Rule
-from crx.index.copy import copy_documents, open_engine
-from crx.index.local_engine import LocalEngine
-from crx.types import Ranking
+from crx_engines.engine_contract.expectations import BrokenRule
+from crx_engines.engine_contract.rules import RULES, Rule
+from crx_engines.folder.copy import copy_documents, open_engine
+from crx_engines.folder.local_engine import LocalEngine
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

@@ -15,8 +15,11 @@ from pathlib import Path
 
 from crx import context_registry
 from crx.config import FIXED, allow_copy
-from crx.engine.connect import connect
-from crx.engine.protocol import (
+from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
+from crx.ingest.open_store import UNFINISHED_COPY
+from crx.plugins import is_engine_address
+from crx_engines.engine.connect import connect
+from crx_engines.engine.protocol import (
     Conditions,
     Engine,
     EngineSnapshot,
@@ -24,10 +27,7 @@ from crx.engine.protocol import (
     StoredDocument,
     batches,
 )
-from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
-from crx.index.local_engine import LocalEngine
-from crx.ingest.open_store import UNFINISHED_COPY
-from crx.plugins import is_engine_address
+from crx_engines.folder.local_engine import LocalEngine
 
 # Characters of the documents that are put, or verified, between two reports of progress.
 _BATCH = 1 << 20

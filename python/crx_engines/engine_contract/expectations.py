@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crx.engine.protocol import EngineSnapshot, FoundChunk, Saturation, StoredDocument
 from crx.types import Ranking
+from crx_engines.engine.protocol import EngineSnapshot, FoundChunk, Saturation, StoredDocument
 
 # What another order of adding up may change of a score.
 _TOLERANCE = 1e-4

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import orjson
 
-from crx.engine.protocol import Conditions, EngineSnapshot, Saturation
-from crx.engine_contract.expectations import (
+from crx_engines.engine.protocol import Conditions, EngineSnapshot, Saturation
+from crx_engines.engine_contract.expectations import (
     BrokenRule,
     all_keys,
     digest_or_none,
     expect,
     expect_ranking,
 )
-from crx.engine_contract.sample_documents import make_documents, make_vector
+from crx_engines.engine_contract.sample_documents import make_documents, make_vector
 
 _QUERIES = (
     [("index", 1.5), ("search", 0.5)],

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crx import _native
-from crx.engine.protocol import EngineSnapshot, Saturation, StoredDocument
+from crx_engines.engine.protocol import EngineSnapshot, Saturation, StoredDocument
 
 FIELDS = 3
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from crx.engine.connect import connect
-from crx.engine.legs import EngineSearcher, make_searcher
-from crx.engine.protocol import Engine
 from crx.errors import NotAnIndex
+from crx_engines.engine.connect import connect
+from crx_engines.engine.legs import EngineSearcher, make_searcher
+from crx_engines.engine.protocol import Engine
 
 
 class OpenEngine:
@@ -16,17 +16,6 @@ class OpenEngine:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-
-    @staticmethod
-    def open(url: str) -> OpenEngine:
-        """Open an index; raises `NotAnIndex` if the database holds none."""
-        opened = OpenEngine(connect(url))
-        try:
-            opened.settings()
-        except BaseException:
-            opened.close()
-            raise
-        return opened
 
     def settings(self) -> dict[str, str]:
         """Return the settings that the index was built with."""
@@ -47,3 +36,14 @@ class OpenEngine:
     def close(self) -> None:
         """Close the connections."""
         self._engine.close()
+
+
+def open_address(url: str) -> OpenEngine:
+    """Open an index; raises `NotAnIndex` if the database holds none."""
+    opened = OpenEngine(connect(url))
+    try:
+        opened.settings()
+    except BaseException:
+        opened.close()
+        raise
+    return opened

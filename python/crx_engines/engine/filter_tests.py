@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
-from crx.engine.protocol import Conditions, StoredDocument
 from crx.ingest.paths import compile_glob
+from crx_engines.engine.protocol import Conditions, StoredDocument
 
 Scalar: TypeAlias = str | int | float
 

@@ -11,9 +11,9 @@ from crx.cli.filters import parse_where
 from crx.cli.options import json_option, where_option
 from crx.cli.output import print_json, print_line, print_note
 from crx.cli.progress import PLAIN_EVERY_S
-from crx.engine.protocol import GraphBuilder
 from crx.errors import UsageError
-from crx.index.copy import CopyProgress, copy_documents, open_engine
+from crx_engines.engine.protocol import GraphBuilder
+from crx_engines.folder.copy import CopyProgress, copy_documents, open_engine
 
 
 @click.command()

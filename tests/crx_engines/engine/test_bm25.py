@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from crx import _native
-from crx.engine.bm25 import count_terms, idf, query_weights
-from crx.engine.protocol import Saturation
-from crx.index.copy import open_engine
+from crx_engines.engine.bm25 import count_terms, idf, query_weights
+from crx_engines.engine.protocol import Saturation
+from crx_engines.folder.copy import open_engine
 
 QUERIES = [
     "how does the server answer a search",

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.engine.bm25 import query_weights
-from crx.engine.protocol import (
+from crx.errors import UsageError
+from crx.retrieve.ports import Found, Legs, Matching
+from crx_engines.engine.bm25 import query_weights
+from crx_engines.engine.protocol import (
     OUTCOME,
     Conditions,
     EngineSnapshot,
@@ -22,8 +24,6 @@ from crx.engine.protocol import (
     FoundDocument,
     Saturation,
 )
-from crx.errors import UsageError
-from crx.retrieve.ports import Found, Legs, Matching
 
 # Chunks that are read at first on each side of a hit; more if those are not enough.
 _EACH_SIDE = 8

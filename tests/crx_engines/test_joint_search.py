@@ -10,10 +10,10 @@ import pytest
 
 import crx
 from crx.errors import UsageError
-from crx.index.joint_search import can_search_jointly, search_jointly
 from crx.per_process import PerProcess
 from crx.protocols import Embedder
 from crx.retrieve.request import SearchRequest
+from crx_engines.folder.joint_search import can_search_jointly, search_jointly
 
 WORDS = (
     *("whale", "krill", "bread", "steam", "harbour", "rent", "lease"),

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from crx.errors import UsageError
-from crx.index.copy import open_engine
-from crx.index.local_engine import LocalEngine
 from crx.plugins import is_engine_address
+from crx_engines.folder.copy import open_engine
+from crx_engines.folder.local_engine import LocalEngine
 
 # Runs a command line as if the import package of the engines were not installed.
 WITHOUT_ENGINES = """

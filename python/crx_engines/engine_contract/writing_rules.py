@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from crx.engine.bm25 import count_chunks
-from crx.engine.protocol import Engine, Saturation
-from crx.engine_contract.expectations import BrokenRule, digest_or_none, expect, rows_of
-from crx.engine_contract.sample_documents import make_documents, make_settings
+from crx_engines.engine.bm25 import count_chunks
+from crx_engines.engine.protocol import Engine, Saturation
+from crx_engines.engine_contract.expectations import BrokenRule, digest_or_none, expect, rows_of
+from crx_engines.engine_contract.sample_documents import make_documents, make_settings
 
 
 def settings_are_kept(engine: Engine) -> None:
