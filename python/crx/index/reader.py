@@ -290,7 +290,7 @@ def check_location(path: str | os.PathLike[str], settings: Settings) -> Path | s
 def _open_files(path: Path | str, vectors: VectorFiles) -> OpenIndex:
     if isinstance(path, Path):
         return OpenFiles.open(path, vectors)
-    opened: OpenIndex = load_shipped("crx.openers", "address")(path)
+    opened: OpenIndex = load_shipped("crx.openers", "database", address=path)(path)
     return opened
 
 

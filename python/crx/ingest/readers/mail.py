@@ -156,7 +156,8 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 def _parse(source: bytes) -> Letter:
     if source.startswith(OLE):
-        return Letter(*load_format("crx.mail", "msg")(source), format="msg")
+        parts, files = load_format("crx.mail", "msg")(source)
+        return Letter(parts, files, format="msg")
     message = message_from_bytes(source, policy=_POLICY)
     if not isinstance(message, EmailMessage) or not message.keys():
         raise InputError("is no message: has no headers")
