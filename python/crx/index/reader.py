@@ -21,8 +21,8 @@ from crx.config import (
 from crx.errors import UsageError
 from crx.index.files import OpenFiles, OpenIndex
 from crx.index.leg_files import VectorFiles
+from crx.index.open_store import describe_unfinished_copy, require_utf_8
 from crx.ingest.file_systems import require_local_disk
-from crx.ingest.open_store import describe_unfinished_copy, require_utf_8
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, load_shipped, without_password
 from crx.protocols import Embedder, Reranker

@@ -15,8 +15,8 @@ from pathlib import Path
 from crx import _native
 from crx.errors import Damaged, Incompatible, fact
 from crx.index.leg_files import LegFiles
+from crx.index.open_store import open_store
 from crx.index.writer import WriteAccess, catch_up
-from crx.ingest.open_store import open_store
 from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.vector_leg import VectorLeg
 

@@ -16,7 +16,7 @@ from weakref import WeakSet, WeakValueDictionary
 from crx import _native
 from crx.errors import Locked, NoRoom, SystemFailure
 from crx.index.leg_files import LegFiles
-from crx.ingest.open_store import open_store
+from crx.index.open_store import open_store
 from crx.retrieve.bm25_files import record_files
 from crx.retrieve.self_check import require_found
 from crx.retrieve.vector_leg import VectorLeg
