@@ -48,3 +48,24 @@ def test_a_stream_runs_inside_another_event_loop() -> None:
         return list(stream(produce))
 
     assert asyncio.run(notebook()) == ["here"]
+
+
+def test_a_stream_that_begins_late_is_told_once_and_keeps_its_order() -> None:
+    told = threading.Event()
+
+    async def produce(emit: Callable[[int], None]) -> None:
+        while not told.is_set():
+            await asyncio.sleep(0)
+        emit(1)
+        emit(2)
+
+    assert list(stream(produce, slow_s=0, on_slow=told.set)) == [1, 2]
+
+
+def test_a_stream_that_begins_in_time_is_not_told_slow() -> None:
+    async def produce(emit: Callable[[int], None]) -> None:
+        emit(1)
+
+    slow: list[str] = []
+    assert list(stream(produce, slow_s=60, on_slow=lambda: slow.append("slow"))) == [1]
+    assert not slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Generator
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -13,8 +13,13 @@ T = TypeVar("T")
 
 def stream(
     produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]],
+    *,
+    slow_s: float | None = None,
+    on_slow: Callable[[], None] = lambda: None,
 ) -> Generator[T, None, None]:
     """Run a coroutine in a new thread and yield what it emits; closing cancels the coroutine.
+
+    `on_slow` is called if nothing was emitted within the first `slow_s` seconds.
 
     A thread, because the caller may run an event loop of its own (a notebook, a server); a daemon
     thread, so that a request without an answer does not keep the process alive.
@@ -40,10 +45,16 @@ def stream(
     thread.start()
     cancel = started.get()
     try:
-        while (item := results.get()) is not None:
+        try:
+            item = results.get(timeout=slow_s)
+        except Empty:
+            on_slow()
+            item = results.get()
+        while item is not None:
             if isinstance(item, BaseException):
                 raise item
             yield item[0]
+            item = results.get()
     finally:
         if thread.is_alive():
             _cancel(cancel)
