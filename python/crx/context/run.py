@@ -35,6 +35,7 @@ from crx.context.report import (
     compute_coverage,
 )
 from crx.context.sources import ContextRouter, ContextSources
+from crx.deadline import check_deadline, deadline
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.indexer import Indexer
@@ -142,7 +143,7 @@ class ContextRun:
         self._begun = self._published = time.monotonic()
         stopped = ""
         try:
-            with self._pending_jobs():
+            with self._pending_jobs(), deadline(self._seconds):
                 self._contextualize(pending)
         except BudgetSpent as spent:
             stopped = str(spent)
@@ -244,8 +245,7 @@ class ContextRun:
             for request, nth, context in contexts:
                 ordinal = request.missing[nth]
                 self._store_context(request, ordinal, refuse_controls(context))
-                if time.monotonic() - self._begun > self._seconds:
-                    raise BudgetSpent(f"the budget of {self._seconds:g} s is spent")
+                check_deadline()
 
     def _request(self, pending: PendingDocument) -> _ContextRequest:
         document, rows = load_document(self._store, pending.row)
