@@ -10,7 +10,7 @@ import pytest
 from command_line import BREAD, WHALES, Crx, Done
 from local_server import Fault
 
-from crx.remote.retry import RetryPolicy
+from crx_remote.retry import RetryPolicy
 
 QUESTION = "what do blue whales eat?"
 
@@ -73,7 +73,7 @@ def test_a_failing_server_is_told_at_once_with_the_passages_to_read(
 ) -> None:
     pytest.importorskip("openai", exc_type=ImportError)
     at_once = RetryPolicy((0.0,))
-    monkeypatch.setattr("crx.backends.openai.generator.INTERACTIVE_RETRIES", at_once)
+    monkeypatch.setattr("crx_remote.openai.generator.INTERACTIVE_RETRIES", at_once)
     server = chat_server.ChatServer()
     server.fault = lambda asked, body: Fault(status, message="overloaded")
     with chat_server.serving(server) as url:
