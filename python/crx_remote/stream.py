@@ -66,7 +66,7 @@ def stream(
 
 
 def _receive(results: SimpleQueue[T], within_s: float = math.inf) -> T:
-    """Return the next result; raise `Empty` after so many seconds, `BudgetSpent` at the deadline."""
+    """Return the next result; `Empty` after so many seconds, `BudgetSpent` at the deadline."""
     timeout_s = min(within_s, seconds_left())
     try:
         return results.get(timeout=None if timeout_s == math.inf else timeout_s)

@@ -23,7 +23,8 @@ class AnswerStream:
 
     `load` opens the generator; it is not called if there are no passages. `on_notice` is called
     with the host and the size before texts are sent to another machine, and with what happens
-    while the answer is waited for. Iterating raises `ModelError` if the generator fails, after the text that it had produced.
+    while the answer is waited for. Iterating raises `ModelError` if the generator fails, after the
+    text that it had produced.
     """
 
     def __init__(

@@ -198,8 +198,9 @@ class Index(AnsweringIndex):
         the rest waits for the next call. A contextualizer that is given brings its own prompt
         and its own cap of dollars. `refresh` says how far a change reaches contexts made before
         (see `crx.context.cache`). With `retry_rejected`, contexts that validation rejected in
-        earlier runs are asked for again. `templates` are prompt files for the documents below folders, by
-        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`.
+        earlier runs are asked for again. `templates` are prompt files for the documents below
+        folders, by absolute path, the nearest folder's first; None: those of `[prompts]` in
+        `crx.toml`.
         `workers` processes write contexts, a document each; 0: this one, or as many as the Ray
         cluster `workers_on` has room for. They load the model, so `with_` must be a specification.
         Beside them the contexts are embedded by the workers that the settings name, if any.
