@@ -54,8 +54,8 @@ class LeftOut:
         """
         if not self._reasons:
             return {}
-        names: list[Scalar] = list(self._reasons)[:_MOST_NAMES]
-        reasons: list[Scalar] = list(self._reasons.values())[:_MOST_NAMES]
+        names: list[Scalar] = [*self._reasons][:_MOST_NAMES]
+        reasons: list[Scalar] = [*self._reasons.values()][:_MOST_NAMES]
         if len(self._reasons) > _MOST_NAMES:
             names.append(f"{len(self._reasons) - _MOST_NAMES} more")
             reasons.append("")
