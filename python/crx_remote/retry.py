@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,28 +21,46 @@ _MAX_FAILURES_IN_A_ROW = 8
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The delay before each retry, in seconds, and the function that sleeps."""
+    """The delay before each retry, in seconds, and the function that sleeps.
+
+    No retry begins later than `deadline_s` after the first attempt, even if the service asks for a
+    longer wait.
+    """
 
     waits_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+    deadline_s: float = math.inf
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
 
-    async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Return the first attempt that succeeds.
+    async def run(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        *,
+        on_retry: Callable[[TransientError], None] = lambda error: None,
+    ) -> T:
+        """Return the first attempt that succeeds; `on_retry` gets the error before each retry.
 
         After the last retry, raises `Unavailable` if the service is unreachable, else
         `RetriesExhausted`.
         """
-        for wait_s in self.waits_s:
+        end = self.clock() + self.deadline_s
+        for wait_s in (*self.waits_s, math.inf):
             try:
                 return await attempt()
             except TransientError as error:
                 # Jitter: requests that were refused together must not be retried together.
                 own_s = wait_s * random.uniform(1.0, 1.25)
-                await self.sleep(min(max(own_s, error.after_s), _MAX_WAIT_S))
-        try:
-            return await attempt()
-        except TransientError as error:
-            raise (Unavailable if error.unreachable else RetriesExhausted)(str(error)) from None
+                delay_s = min(max(own_s, error.after_s), _MAX_WAIT_S)
+                if wait_s == math.inf or self.clock() + delay_s > end:
+                    kind = Unavailable if error.unreachable else RetriesExhausted
+                    raise kind(str(error)) from None
+                on_retry(error)
+                await self.sleep(delay_s)
+        raise AssertionError("unreachable")
+
+
+# Somebody waits for the answer.
+INTERACTIVE_RETRIES = RetryPolicy(waits_s=(0.5, 1.0, 2.0), deadline_s=5.0)
 
 
 class CircuitBreaker:

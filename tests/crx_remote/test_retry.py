@@ -63,6 +63,23 @@ def test_a_permanent_failure_is_not_retried() -> None:
     assert request_with([RequestFailed("x")]).waits_s == []
 
 
+def test_a_policy_with_a_deadline_gives_up_rather_than_wait_beyond_it() -> None:
+    now, told = [0.0], []
+
+    async def sleep(wait_s: float) -> None:
+        now[0] += wait_s
+
+    async def attempt() -> None:
+        now[0] += 0.1
+        raise TransientError("503: overloaded", after_s=2)
+
+    policy = RetryPolicy((0.5, 1, 2), deadline_s=5, sleep=sleep, clock=lambda: now[0])
+    with pytest.raises(RetriesExhausted, match="overloaded"):
+        asyncio.run(policy.run(attempt, on_retry=lambda error: told.append(str(error))))
+    assert now[0] == pytest.approx(4.3)
+    assert told == ["503: overloaded"] * 2
+
+
 async def exhausted() -> None:
     await asyncio.sleep(0)
     raise RetriesExhausted("429: quota")

@@ -15,8 +15,7 @@ from crx_remote.claude.client import ClaudeClient
 from crx_remote.claude.requests import request_settings
 from crx_remote.completion import AnswerRequest, Completion, Emit
 from crx_remote.errors import INCOMPLETE_RESPONSE, TransientError
-from crx_remote.retry import RetryPolicy
-from crx_remote.stream import stream
+from crx_remote.retry import INTERACTIVE_RETRIES, RetryPolicy
 
 DEFAULT = "claude-sonnet-5-5"
 
@@ -50,7 +49,8 @@ class ClaudeGenerator:
             model, prompt=None, price=price, effort=effort, max_tokens=max_tokens
         )
         self._service = ClaudeClient(model, timeout_s=timeout_s, key=key, url=url)
-        self._retry_policy = retry_policy or RetryPolicy()
+        self._retry_policy = retry_policy or INTERACTIVE_RETRIES
+        self._on_notice: Callable[[str], None] = lambda notice: None
         self._meter = Meter()
 
     @property
@@ -69,6 +69,10 @@ class ClaudeGenerator:
         """The host that prompts are sent to."""
         return self._service.destination
 
+    def notify(self, on_notice: Callable[[str], None]) -> None:
+        """Call `on_notice` with a line about each failure that is retried."""
+        self._on_notice = on_notice
+
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
         """Yield the answer as it arrives; raise `ModelError` if it does not complete."""
         refuse_offline(self._service.name)
@@ -78,8 +82,9 @@ class ClaudeGenerator:
             retry_policy=self._retry_policy,
             service=self._service.name,
             max_tokens=self._settings.max_tokens,
+            on_notice=self._on_notice,
         )
-        yield from stream(request.run)
+        yield from request.stream()
 
     def close(self) -> None:
         """Do nothing: no connection is kept between prompts."""

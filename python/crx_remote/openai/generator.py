@@ -20,8 +20,7 @@ from crx_remote.errors import (
 )
 from crx_remote.openai.client import OpenAIClient
 from crx_remote.openai.completions import UNCOUNTED, add_dollars, parse_usage
-from crx_remote.retry import RetryPolicy
-from crx_remote.stream import stream
+from crx_remote.retry import INTERACTIVE_RETRIES, RetryPolicy
 
 _MAX_TOKENS = 2048
 
@@ -50,7 +49,8 @@ class OpenAIGenerator:
         refuse_below(1, max_tokens, what=f"{self._name}:max_tokens")
         self._max_tokens = max_tokens
         self._price = price
-        self._retry_policy = retry_policy or RetryPolicy()
+        self._retry_policy = retry_policy or INTERACTIVE_RETRIES
+        self._on_notice: Callable[[str], None] = lambda notice: None
         self._meter = Meter()
 
     @property
@@ -68,6 +68,10 @@ class OpenAIGenerator:
         """The host that prompts are sent to."""
         return self._service.destination
 
+    def notify(self, on_notice: Callable[[str], None]) -> None:
+        """Call `on_notice` with a line about each failure that is retried."""
+        self._on_notice = on_notice
+
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
         """Yield the answer as it arrives; raise `ModelError` if it does not complete."""
         refuse_offline(self._service.name)
@@ -77,8 +81,9 @@ class OpenAIGenerator:
             retry_policy=self._retry_policy,
             service=self._service.name,
             max_tokens=self._max_tokens,
+            on_notice=self._on_notice,
         )
-        yield from strip_reasoning(stream(request.run))
+        yield from strip_reasoning(request.stream())
 
     def close(self) -> None:
         """Do nothing: no connection is kept between prompts."""
