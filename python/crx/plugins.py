@@ -51,6 +51,7 @@ SHIPPED = {
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
     "crx.mail": {"msg": ("crx_formats.outlook:parse", "formats")},
+    "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
     "crx.openers": {"database": ("crx_engines.engine.opened:open_address", "postgres")},
     "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
