@@ -22,12 +22,12 @@ from tokenizers import Tokenizer
 from crx.mcp.http import create_extension
 from crx.mcp.server import create_server, describe_server
 from crx.models.store import find_model
-from crx.retrieve.location import anchor_around
-from crx.retrieve.marks import pages_around
 from crx.serve.access import make_policy
 from crx.serve.app import create_app
 from crx.serve.guard import Guard
 from crx.serve.service import SearchService
+from crx.show.location import anchor_around
+from crx.show.marks import pages_around
 from crx.types import Document, Mark, MarkKind
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"

@@ -26,11 +26,11 @@ from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
-from crx.retrieve.copies import fold_copies
-from crx.retrieve.excerpt import columns
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
 from crx.retrieve.search_notes import NEAR_IN_MEANING
 from crx.serve.socket_paths import own_sockets
+from crx.show.copies import fold_copies
+from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]

@@ -27,8 +27,8 @@ from crx.engine.protocol import (
     Saturation,
     StoredDocument,
 )
+from crx.index.file_searcher import FileSearcher
 from crx.index.local_engine import LocalSnapshot, found_chunk
-from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.ports import Legs, Matching, MatchingEnd
 from crx.types import Ranking
 

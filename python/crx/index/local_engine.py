@@ -29,12 +29,12 @@ from crx.engine.protocol import (
     StoredDocument,
 )
 from crx.errors import NotAnIndex
+from crx.index.file_searcher import FileDense
 from crx.index.files import OpenFiles
 from crx.index.leg_files import VectorFiles
+from crx.index.vector_leg import VectorLeg
 from crx.ingest.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
 from crx.ingest.roots import SETTINGS_OF_ROOTS
-from crx.retrieve.file_searcher import FileDense
-from crx.retrieve.vector_leg import VectorLeg
 from crx.types import Ranking
 
 # Settings that belong to a folder on one machine.

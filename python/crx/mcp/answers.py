@@ -9,9 +9,6 @@ import msgspec
 from msgspec import Struct
 
 from crx import _native
-from crx.retrieve.best_line import find_best_line
-from crx.retrieve.by_file import FileLine
-from crx.retrieve.excerpt import find_excerpt, wrap
 from crx.serve.passages import as_passage, describe_files
 from crx.serve.responses import (
     DocumentList,
@@ -21,6 +18,9 @@ from crx.serve.responses import (
     SearchResults,
     ServiceStatus,
 )
+from crx.show.best_line import find_best_line
+from crx.show.by_file import FileLine
+from crx.show.excerpt import find_excerpt, wrap
 
 # Characters of a document that one answer holds unless the request names an end: a model reads
 # them, and a client may drop an answer of more than 25,000 tokens.

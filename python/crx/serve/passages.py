@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import TypeVar
 
 from crx import _native
-from crx.retrieve.by_file import FILE_LINES, describe_file
 from crx.serve.document_ids import make_document_id
 from crx.serve.responses import AnsweringFile, FoundPassage
+from crx.show.by_file import FILE_LINES, describe_file
 from crx.types import Passage, Result
 
 Item = TypeVar("Item")

@@ -24,8 +24,6 @@ from crx.index.page_picture import draw_document_page
 from crx.ingest.page_values import PagePicture
 from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
-from crx.retrieve.copies import describe_copies, fold_copies, leave_out_copies
-from crx.retrieve.marks import read_marks
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
 from crx.serve.answering import Answerer, AnswerEvents
@@ -57,6 +55,8 @@ from crx.serve.responses import (
 from crx.serve.served_index import ServedIndex
 from crx.serve.text_span import find_text_span
 from crx.serve.watched_index import IndexWatch
+from crx.show.copies import describe_copies, fold_copies, leave_out_copies
+from crx.show.marks import read_marks
 from crx.types import Result
 from crx.watch import BackgroundEmbedder
 

@@ -10,13 +10,13 @@ from markupsafe import Markup
 
 from crx import _native
 from crx.index.page_picture import can_be_drawn
-from crx.retrieve.answer_span import find_answer
 from crx.serve.page.document_body import DocumentBody, make_body
 from crx.serve.page.form import SearchForm, document_url
 from crx.serve.page.original import original_url
 from crx.serve.page.read_document import DocumentPage
 from crx.serve.page.templates import render
 from crx.serve.text_lines import SHOWN_CHARS
+from crx.show.answer_span import find_answer
 from crx.types import Mark
 
 _MAX_OUTLINE = 400

@@ -10,9 +10,9 @@ import orjson
 from crx import _native
 from crx.index.handle import Index
 from crx.ingest.formats import LANGUAGES, is_as_written
-from crx.retrieve.marks import read_marks
 from crx.serve.page.form import document_url
 from crx.serve.text_lines import TextLines, parse_range
+from crx.show.marks import read_marks
 from crx.types import Mark
 
 # Marks that stand beside a line.

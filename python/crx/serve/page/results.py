@@ -15,7 +15,6 @@ from crx import _native
 from crx.errors import NotFound
 from crx.index.snapshot import is_told_by_status
 from crx.ingest.formats import LANGUAGES
-from crx.retrieve.excerpt import ExcerptRow, find_excerpt
 from crx.serve.facets import Facets, count_documents, merge_facets
 from crx.serve.page.chips import list_filters
 from crx.serve.page.form import CHUNKS, SearchForm, document_url
@@ -27,6 +26,7 @@ from crx.serve.passages import as_passage
 from crx.serve.requests import MAX_HITS
 from crx.serve.responses import FoundPassage, SearchResults
 from crx.serve.service import SearchService
+from crx.show.excerpt import ExcerptRow, find_excerpt
 from crx.types import Hit
 
 # Rows of the passages of a document, and of the best passage of all; the columns of a row.
