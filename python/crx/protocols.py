@@ -18,9 +18,9 @@ from crx.types import Chunk, Context, Document
 if TYPE_CHECKING:
     from crx.context.compute_usage import ComputeUsage
     from crx.context.prompt import Prompt
-    from crx.remote.destination import Destination
-    from crx.remote.metering import Estimate, ServiceUsage
-    from crx.remote.pending_jobs import PendingJobs
+    from crx.services.destination import Destination
+    from crx.services.metering import Estimate, ServiceUsage
+    from crx.services.pending_jobs import PendingJobs
 
 
 @runtime_checkable

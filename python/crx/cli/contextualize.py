@@ -26,7 +26,7 @@ from crx.context.report import ContextReport, OutcomeCounts
 from crx.context_registry import is_context_file
 from crx.errors import InputError
 from crx.index import handle
-from crx.remote.metering import ServiceUsage
+from crx.services.metering import ServiceUsage
 
 
 @click.command()

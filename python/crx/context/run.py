@@ -48,9 +48,9 @@ from crx.protocols import (
     Remote,
     Resumable,
 )
-from crx.remote.destination import sending_notice, text_bytes
-from crx.remote.metering import ServiceUsage
-from crx.remote.pending_jobs import PendingJobs
+from crx.services.destination import sending_notice, text_bytes
+from crx.services.metering import ServiceUsage
+from crx.services.pending_jobs import PendingJobs
 from crx.types import Chunk, Context, Document
 
 # Seconds after which new contexts are embedded and become searchable while a run goes on.
