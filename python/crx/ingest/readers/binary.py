@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # The first bytes of an OLE compound file: old Office documents and Outlook messages.
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# The first bytes of what Outlook sends as `winmail.dat`.
+TNEF = b"\x78\x9f\x3e\x22"
 # The first bytes of PostScript: a program that draws pages, with fragments of words.
 POSTSCRIPT = b"%!PS"
 _UNKNOWN = "a binary file"
