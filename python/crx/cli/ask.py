@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
@@ -33,7 +34,7 @@ from crx.cli.prompt import refuse_choice_of_whole
 from crx.cli.screen import own_screen
 from crx.errors import ModelError
 from crx.index import handle
-from crx.types import Answer
+from crx.types import Answer, Passage
 
 
 @click.command()
@@ -100,6 +101,8 @@ def command(
             return INTERRUPTED
         except ModelError:
             _print(question, stream, notes, as_json=as_json, complete=False)
+            if not stream.answer.text:
+                _print_found(prompt.passages)
             raise
     _print(question, stream, notes, as_json=as_json, complete=True)
     return 0 if stream.answer.found else 1
@@ -122,6 +125,13 @@ def _print(
         print_note(f"${dollars:.4f}")
     if complete and answer.found and not answer.citations:
         print_note("the answer cites no passage, so that it cannot be checked")
+
+
+def _print_found(passages: Sequence[Passage]) -> None:
+    """Print where the passages are that could not be answered from."""
+    if passages:
+        where = ", ".join(dict.fromkeys(map(location, passages)))
+        print_note(f"the answer would be in {where}")
 
 
 def _print_citations(answer: Answer) -> None:

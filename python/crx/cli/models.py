@@ -20,8 +20,8 @@ from crx.config import is_offline
 from crx.errors import ModelError, Unavailable, UsageError
 from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
 from crx.models.card import ModelKind, Pooling, Precision, read_card
-from crx.models.convert.gguf import can_convert_gguf
 from crx.models.elsewhere import OtherModel, list_cached_models
+from crx.models.gguf import can_convert_gguf
 from crx.models.hub import HubModel, find_hub_model, pull_hub_model
 from crx.models.hub_address import SCHEME, parse_hub_address
 from crx.models.licences import UNKNOWN

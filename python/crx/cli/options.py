@@ -12,8 +12,8 @@ import click
 from crx.cli.progress import FORMS
 from crx.cli.value_completion import complete_assignment, complete_model
 from crx.errors import UsageError
+from crx.index.nearest_index import nearest_index
 from crx.plugins import is_engine_address
-from crx.serve.nearest_index import nearest_index
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]

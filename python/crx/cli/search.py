@@ -26,11 +26,13 @@ from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
+from crx.errors import UsageError
+from crx.index.socket_paths import own_sockets
+from crx.plugins import load_shipped
 from crx.retrieve.copies import fold_copies
 from crx.retrieve.excerpt import columns
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
 from crx.retrieve.search_notes import NEAR_IN_MEANING
-from crx.serve.socket_paths import own_sockets
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
@@ -263,12 +265,16 @@ def _search_served(
     sockets = [] if isinstance(index_path, str) else own_sockets(index_path)
     if isinstance(index_path, str) or not sockets:
         return None
-    # Imported here: most searches have no server.
-    from crx.serve.requests import SearchQuery
-    from crx.serve.search_client import ask_server
-
-    asked = SearchQuery(query=query, **arguments)
-    return ask_server(sockets, asked, index=index_path, resolved=resolve(settings))
+    try:
+        ask_server = load_shipped("crx.served", "search")
+    except (
+        UsageError
+    ):  # whoever serves the index has what that takes, and this installation has not
+        return None
+    found: Result | None = ask_server(
+        sockets, {"query": query, **arguments}, index=index_path, resolved=resolve(settings)
+    )
+    return found
 
 
 def as_object(query: str, result: Result, *, count: int | None = None) -> dict[str, object]:

@@ -23,8 +23,8 @@ from crx.ingest.paths import path_of
 from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
 from crx.labels import count_label
 from crx.registry import NO_EMBEDDER
-from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.retrieve.dense_languages import EMBEDDER_LANGUAGES
+from crx.services.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.types import Status
 
 MAX_LANGUAGES_SHOWN = 8

@@ -183,6 +183,7 @@ class Index(AnsweringIndex):
         budget: str = "",
         min_coverage: float = 0.0,
         refresh: Refresh = DEFAULT_REFRESH,
+        retry_rejected: bool = False,
         prompt: Prompt | None = None,
         templates: Mapping[str, str] | None = None,
         workers: int = 0,
@@ -196,8 +197,10 @@ class Index(AnsweringIndex):
         time such as `20m` (not for batches) or, for a service that charges, dollars such as `$2`;
         the rest waits for the next call. A contextualizer that is given brings its own prompt
         and its own cap of dollars. `refresh` says how far a change reaches contexts made before
-        (see `crx.context.cache`). `templates` are prompt files for the documents below folders, by
-        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`.
+        (see `crx.context.cache`). With `retry_rejected`, contexts that validation rejected in
+        earlier runs are asked for again. `templates` are prompt files for the documents below
+        folders, by absolute path, the nearest folder's first; None: those of `[prompts]` in
+        `crx.toml`.
         `workers` processes write contexts, a document each; 0: this one, or as many as the Ray
         cluster `workers_on` has room for. They load the model, so `with_` must be a specification.
         Beside them the contexts are embedded by the workers that the settings name, if any.
@@ -233,6 +236,7 @@ class Index(AnsweringIndex):
                 embedder=embedder,
                 router=router,
                 seconds=limit.seconds,
+                retry_rejected=retry_rejected,
                 archive=stack.enter_context(ContextArchive(self.path)),
                 workers=pool,
                 embedding_workers=embedding_workers,

@@ -9,8 +9,15 @@ from collections.abc import Sequence
 
 import orjson
 
-from crx.engine.filter_tests import AnyOf, FilterTest, Globbed, Ordered, Prefixed, parse_filter
-from crx.engine.protocol import Conditions
+from crx_engines.engine.filter_tests import (
+    AnyOf,
+    FilterTest,
+    Globbed,
+    Ordered,
+    Prefixed,
+    parse_filter,
+)
+from crx_engines.engine.protocol import Conditions
 from crx_engines.postgres.glob_expression import glob_expression
 
 _COLUMNS = {

@@ -28,6 +28,7 @@ from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.unread_parts import describe_unread
+from crx.plugins import load_format
 from crx.types import Document, Scalar
 
 # Messages of Outlook are recognized by their content: other programs name plain text .msg.
@@ -155,9 +156,7 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 def _parse(source: bytes) -> Letter:
     if source.startswith(OLE):
-        from crx.ingest.readers import outlook  # imported here: few files need it
-
-        return Letter(*outlook.parse(source), format="msg")
+        return Letter(*load_format("crx.mail", "msg")(source), format="msg")
     message = message_from_bytes(source, policy=_POLICY)
     if not isinstance(message, EmailMessage) or not message.keys():
         raise InputError("is no message: has no headers")
