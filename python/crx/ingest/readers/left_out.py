@@ -61,5 +61,9 @@ class LeftOut:
             reasons.append("")
         return {LEFT_OUT: names, LEFT_OUT_REASONS: reasons}
 
+    def lines(self) -> list[str]:
+        """Return each name with its reason, for an error."""
+        return [f"{name}: {reason}" for name, reason in self._reasons.items()]
+
     def __bool__(self) -> bool:
         return bool(self._reasons)
