@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from crx.serve.service import SearchService
+from crx_serve.service import SearchService
 
 # What a page does with the URL of a search at a server that is not its own.
 ATTACKS = {
