@@ -12,7 +12,7 @@ from typing import Literal
 import orjson
 
 from crx import _native
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
@@ -59,8 +59,10 @@ class FilePass:
     or, of an archive, `scans` where its pictures were not read.
     A file that cannot be read is a `Failure`, and the store keeps what it has of it; likewise for
     all files of a folder that cannot be listed or is not mounted. A file without text is skipped,
-    unless it is a root or its name promises text. An archive that was read but for some of its
-    files is a `Failure` once, and these are recorded; it is read again when it has changed.
+    unless it is a root or its name promises text; one that was read and holds none is skipped
+    whatever its name. A file that fails as it did in an earlier pass is only counted. An archive
+    that was read but for some of its files is a `Failure` once, and these are recorded; it is read
+    again when it has changed.
     """
 
     def __init__(
@@ -203,7 +205,7 @@ class FilePass:
         try:
             self._put(visit, submitted)
         except NotText as error:
-            if submitted.promises_text:
+            if submitted.promises_text and not isinstance(error, NothingToRead):
                 self._keep(file.uri, str(error), rows)
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
@@ -343,7 +345,10 @@ class FilePass:
         if rows:
             self._tally.count("kept", len(rows))
             reason += "; the text of an earlier run is kept"
-        self._fail(uri, reason)
+        if self._failed.reason(uri) == reason:
+            self._tally.count("failed_before")
+        else:
+            self._fail(uri, reason)
 
     def _fail(self, uri: str, reason: str) -> None:
         self._store.record_failure(uri, reason)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError
+from crx.errors import NothingToRead
 from crx.ingest.readers.text_builder import OpenTables, TextBuilder
 from crx.ingest.readers.xml_package import (
     NOT_TEXT,
@@ -46,7 +46,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         if path := related(archive, part, notes):
             reading.add_notes(archive.read_xml(path), notes)
     if not reading.text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title, metadata = properties(archive)
     yield reading.text.build(
         name, title=title or reading.title, metadata={**metadata, "format": "docx"}

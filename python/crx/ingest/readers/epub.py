@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urldefrag
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.readers import html
 from crx.ingest.readers.file_title import squeeze, written_title
 from crx.ingest.readers.text_builder import TextBuilder
@@ -47,7 +47,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             label = labels.get(chapter.path, "")
             _add_chapter(text, archive.read(chapter.path), label=label, number=number)
     if not text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title, lang, metadata = _properties(root)
     yield text.build(name, title=title, lang=lang, metadata={**metadata, "format": "epub"})
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import markdown
 from crx.ingest.readers.headings import Heading
 from crx.ingest.readers.text_builder import TextBuilder
@@ -37,7 +37,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         text.add_part(source, _headings(source) if cell.get("cell_type") == "markdown" else ())
         text.add(_outputs(cell.get("outputs")))
     if not text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "ipynb"}
     if language := _language(notebook):
         metadata["language"] = language

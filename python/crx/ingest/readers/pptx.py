@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError
+from crx.errors import NothingToRead
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.readers.xml_package import (
     NOT_TEXT,
@@ -41,7 +41,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         text.begin("slide", str(ordinal))
         _add_slide(archive, path, text)
     if not text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title, metadata = properties(archive)
     yield text.build(
         name, title=title, metadata={**metadata, "slides": len(slides), "format": "pptx"}
