@@ -195,7 +195,7 @@ class FilePass:
         elif visit.outcome is not None:
             self._tally.count(visit.outcome)
         else:
-            self._keep(visit.file.uri, visit.failure, visit.rows)
+            self._keep(visit.file, visit.failure, visit.rows)
         self._tally.finish(visit.file.uri, size=visit.size)
 
     def _put_read(self, visit: _Visit, submitted: _SubmittedFile) -> None:
@@ -206,7 +206,7 @@ class FilePass:
             self._put(visit, submitted)
         except NotText as error:
             if submitted.promises_text and not isinstance(error, NothingToRead):
-                self._keep(file.uri, str(error), rows)
+                self._keep(file, str(error), rows)
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
                 self._failed.replace_within(file.uri, {}, documents=self._files)
@@ -214,14 +214,14 @@ class FilePass:
                 self._tally.count("skipped")
         except InputError as error:
             was_read = self._tally.report.chunks > chunks
-            self._keep(file.uri, str(error), [] if was_read else rows)
+            self._keep(file, str(error), [] if was_read else rows)
 
     def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
         if not rows or self._is_read_again(file, rows):
             return False
         # Replaced by a file of the same size whose time was set, as copies with their times are, or
         # by a move of its folder.
-        if file.changed_ns > self._changes.get(file.root, file.changed_ns):
+        if self._has_changed(file):
             return False
         stat = (file.size, file.mtime_ns)
         return all((row.source_size, row.source_mtime_ns) == stat for row in rows)
@@ -287,7 +287,7 @@ class FilePass:
         self._store.remove_documents(sorted(gone - kept))
         if partly_read is not None:
             kept_rows = [row for row in rows if row.uri in kept]
-            self._report_partly_read(file.uri, partly_read, put=put, kept=kept_rows)
+            self._report_partly_read(file, partly_read, put=put, kept=kept_rows)
             return
         self._failed.replace_within(file.uri, {}, documents=put | self._files)
         if namesakes:
@@ -303,19 +303,19 @@ class FilePass:
             self._tally.count("unchanged" if self._store.seq == seq else "changed")
 
     def _report_partly_read(
-        self, uri: str, error: PartlyRead, *, put: set[str], kept: Rows
+        self, file: FoundFile, error: PartlyRead, *, put: set[str], kept: Rows
     ) -> None:
         """Report an archive with files that cannot be read, of which documents were put or kept.
 
         It counts as read if there are documents, and all of them are of this archive as it is now.
         """
         if kept or not put:
-            self._keep(uri, str(error), kept)
+            self._keep(file, str(error), kept)
             return
-        self._failed.replace_within(uri, error.refused, documents=put | self._files)
-        if uri in self._failed:
-            self._store.forget_failures([uri])
-        self._tally.fail(Failure(uri, str(error)))
+        self._failed.replace_within(file.uri, error.refused, documents=put | self._files)
+        if file.uri in self._failed:
+            self._store.forget_failures([file.uri])
+        self._tally.fail(Failure(file.uri, str(error)))
 
     def _rename(self, file: FoundFile, source: Source) -> bool:
         """Give the documents of a vanished file the new path, if bytes and extension are equal.
@@ -340,15 +340,20 @@ class FilePass:
         self._failed.replace_within(file.uri, self._failed.within(path), documents=self._files)
         return True
 
-    def _keep(self, uri: str, reason: str, rows: Rows) -> None:
+    def _keep(self, file: FoundFile, reason: str, rows: Rows) -> None:
         """Record a file that cannot be read, whose documents stay as they are."""
         if rows:
             self._tally.count("kept", len(rows))
             reason += "; the text of an earlier run is kept"
-        if self._failed.reason(uri) == reason:
+        is_same = not self._has_changed(file) and self._failed.reason(file.uri) == reason
+        if is_same:
             self._tally.count("failed_before")
         else:
-            self._fail(uri, reason)
+            self._fail(file.uri, reason)
+
+    def _has_changed(self, file: FoundFile) -> bool:
+        """Return True for a file that is newer than all that earlier passes met."""
+        return file.changed_ns > self._changes.get(file.root, file.changed_ns)
 
     def _fail(self, uri: str, reason: str) -> None:
         self._store.record_failure(uri, reason)
