@@ -14,6 +14,7 @@ import orjson
 
 from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import markdown
+from crx.ingest.readers.decode import without_embedded
 from crx.ingest.readers.headings import Heading
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document, Scalar
@@ -33,7 +34,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     text = TextBuilder()
     for number, cell in enumerate(_cells(notebook), start=1):
         text.begin("cell", str(number))
-        source = _joined(cell.get("source", cell.get("input")))
+        source = without_embedded(_joined(cell.get("source", cell.get("input"))))
         text.add_part(source, _headings(source) if cell.get("cell_type") == "markdown" else ())
         text.add(_outputs(cell.get("outputs")))
     if not text:
