@@ -31,6 +31,7 @@ from crx.ingest.readers import (
 from crx.ingest.readers.binary import POSTSCRIPT, describe_binary
 from crx.ingest.readers.content import UNREADABLE, reader_by_content
 from crx.ingest.readers.decode import BinaryFile, decode
+from crx.ingest.readers.escapes import decode_escapes
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
@@ -326,14 +327,15 @@ class _UnclaimedReader:
         if data.startswith(POSTSCRIPT):
             raise BinaryFile("is PostScript")
         decoded = decode(data)
+        text = decode_escapes(decoded.text)
         if page := load_format("crx.recognizers", "man")(decoded, name=name):
             yield page
             return
         # An unknown extension names a format of its own: its structure is not guessed.
-        format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
+        format_, marks = ("text", ()) if suffix(name) else structure(text)
         yield Document(
             uri=name,
-            text=decoded.text,
+            text=text,
             title="",
             metadata={**decoded.metadata(), "format": format_},
             marks=marks,
