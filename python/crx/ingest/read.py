@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
@@ -30,6 +30,7 @@ from crx.ingest.readers import (
 )
 from crx.ingest.readers.binary import POSTSCRIPT, describe_binary
 from crx.ingest.readers.content import UNREADABLE, reader_by_content
+from crx.ingest.readers.data_runs import is_search_index, without_data
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.escapes import decode_escapes
 from crx.ingest.readers.file_title import name_title
@@ -218,6 +219,8 @@ def _read_content(
         return
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
+        if is_search_index(data, name=name):
+            raise NothingToRead("is a search index")
         for document in _choose_reading(data, extension, recognize)(data, name=name):
             bounded = bound_document(_with_title(document, name))
             yield replace(bounded, metadata={**ext, **bounded.metadata})
@@ -327,7 +330,7 @@ class _UnclaimedReader:
         if data.startswith(POSTSCRIPT):
             raise BinaryFile("is PostScript")
         decoded = decode(data)
-        text = decode_escapes(decoded.text)
+        text = without_data(decode_escapes(decoded.text), name=name)
         if page := load_format("crx.recognizers", "man")(decoded, name=name):
             yield page
             return
