@@ -50,6 +50,7 @@ SHIPPED = {
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
     "crx.mail": {"msg": ("crx_formats.outlook:parse", "formats")},
     "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
     "crx.openers": {"database": ("crx_engines.engine.opened:open_address", "postgres")},
