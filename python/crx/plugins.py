@@ -51,7 +51,10 @@ SHIPPED = {
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
     "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
-    "crx.mail": {"msg": ("crx_formats.outlook:parse", "formats")},
+    "crx.mail": {
+        "msg": ("crx_formats.outlook:parse", "formats"),
+        "tnef": ("crx_formats.tnef:parse", "formats"),
+    },
     "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
     "crx.openers": {"database": ("crx_engines.engine.opened:open_address", "postgres")},
     "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
