@@ -322,7 +322,7 @@ def _print(
 
 def _highlighted(pattern: QueryPattern, passages: Sequence[Passage]) -> str:
     """Return what a pattern matches in passages, whose words are shown as those of a query are."""
-    return matched_text(pattern, "\n".join(passage.text for passage in passages))
+    return matched_text(pattern, (passage.text for passage in passages))
 
 
 def _print_vimgrep(
