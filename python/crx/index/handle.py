@@ -15,7 +15,6 @@ from crx.context.archive import ContextArchive, drop_unused_contexts
 from crx.context.budget import Budget, parse_budget
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.context.exchange import Imported, export_contexts, import_contexts
-from crx.context.prompt import Prompt
 from crx.context.records import FileContexts, write_contexts
 from crx.context.report import ContextProgress, ContextReport
 from crx.context.run import ContextRun
@@ -38,6 +37,7 @@ from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_r
 from crx.ingest.worker.messages import ReadLimits
 from crx.jobs.open_workers import open_context_workers, open_embedding_workers
 from crx.protocols import Closeable, Contextualizer
+from crx.services.prompt import Prompt
 from crx.types import Document, Verification
 
 
