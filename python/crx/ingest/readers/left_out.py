@@ -70,5 +70,9 @@ class LeftOut:
         name, reason = next(iter(self._reasons.items()))
         return f"{name}: {reason}"
 
+    def lines(self) -> list[str]:
+        """Return each name with its reason, for an error."""
+        return [f"{name}: {reason}" for name, reason in self._reasons.items()]
+
     def __bool__(self) -> bool:
         return bool(self._reasons)
