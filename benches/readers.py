@@ -1,8 +1,8 @@
 """Words of each reader beside those of another program, over the test files of packages.
 
-A word is a run of letters or of digits, without case and compatibility forms. The share of a file is
-that of the rival's different words which the reader has too. With repetitions, each word counts as
-often as it occurs; that share is smaller where a reader drops running headers. A file that crx
+A word is a run of letters or of digits, without case and compatibility forms. The share of a file
+is that of the rival's different words which the reader has too. With repetitions, each word counts
+as often as it occurs; that share is smaller where a reader drops running headers. A file that crx
 refuses has none of its words; a file in which the rival finds no word is left out.
 
 Run: python benches/readers.py FOLDER [--format pdf] [--files] [--json FILE]
