@@ -59,7 +59,9 @@ class FileReport:
 def describe_missing(metadata: Mapping[str, Scalar | list[Scalar]]) -> Iterator[str]:
     """Yield a line for each thing that the metadata of a document says is missing of it."""
     names, reasons = metadata.get(LEFT_OUT, []), metadata.get(LEFT_OUT_REASONS, [])
-    if isinstance(names, list):
+    if isinstance(names, str):
+        yield names
+    elif isinstance(names, list):
         listed = reasons if isinstance(reasons, list) and len(reasons) == len(names) else None
         for name, reason in zip(names, listed or [""] * len(names), strict=True):
             yield f"{name}: {reason}" if reason else str(name)
