@@ -82,8 +82,8 @@ class Document:
     """One source text: its URI, normalized text, title, language and metadata.
 
     `chunks` are the spans of chunks that the source itself defines, which are used unchanged; None
-    if it defines none. `title` comes from the content and is "" if the content has none, so a
-    renamed file keeps its title. If the title comes from the file's name, the metadata has the key
+    if it defines none. `title` comes from the content, so a renamed file keeps it; without one
+    there, it is the words of the file's name, if that says something, and the metadata has the key
     `title_from`. Dates in `metadata` are stored as texts (ISO 8601).
     """
 
