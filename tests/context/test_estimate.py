@@ -19,7 +19,7 @@ from crx.context.estimate import plan as plan_costs
 from crx.context.prompt import Prompt
 from crx.context_registry import load_cost_model
 from crx.errors import ModelError, UsageError
-from crx.remote.metering import Estimate
+from crx.services.metering import Estimate
 from crx.types import Chunk, Context, Document
 
 

@@ -86,6 +86,30 @@ def test_failed_chunks_are_tried_again_and_rejected_ones_are_not(index: crx.Inde
     assert again.reused == first.chunks - failed
 
 
+def test_rejected_contexts_are_asked_for_again_on_request_and_then_kept(index: crx.Index) -> None:
+    class Better(Fake):
+        """Refuses the half that the fake does, until `better` is set."""
+
+        better = False
+
+        @property
+        def fingerprint(self) -> str:
+            return "better"
+
+        def situate(self, document, chunks):  # type: ignore[no-untyped-def]
+            fake = Fake() if self.better else Fake(Faults(refuse=0.5))
+            return fake.situate(document, chunks)
+
+    model = Better()
+    rejected = index.contextualize(model).made["rejected:refusal"]
+    assert index.contextualize(model, retry_rejected=True).made == {"rejected:refusal": rejected}
+    model.better = True
+    assert index.contextualize(model).made == {}
+    assert index.contextualize(model, retry_rejected=True).made == {"ok": rejected}
+    assert index.contextualize(model, retry_rejected=True).made == {}
+    assert all(text for text, _ in contexts_by_chunk(index).values())
+
+
 def test_a_rejected_context_does_not_replace_an_accepted_one(index: crx.Index) -> None:
     index.contextualize("fake:")
     before = contexts_by_chunk(index)
@@ -127,9 +151,11 @@ def test_rejected_contexts_are_reported_with_their_reasons(
     tmp_path: Path, index: crx.Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = ["--index", str(tmp_path / "notes.crx")]
-    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 0
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 3
     rejected = f"100.0% of {index.status().counts['chunks']} contexts rejected: refusal "
-    assert rejected in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert rejected in printed
+    assert "; --retry-rejected asks again\n" in printed
     assert run(["status", *place]) == 0
     assert rejected in capsys.readouterr().out
 
@@ -228,7 +254,7 @@ def test_a_spent_budget_and_missing_coverage_have_different_exit_codes(
     assert run(["contextualize", *place, "--with", "fake:", "--budget", "0m"]) == 2
 
 
-def test_failed_chunks_set_the_exit_code_and_rejected_ones_do_not(
+def test_failed_chunks_set_the_exit_code(
     tmp_path: Path, docs: Path, index: crx.Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = ["--index", str(tmp_path / "notes.crx")]
@@ -240,7 +266,6 @@ def test_failed_chunks_set_the_exit_code_and_rejected_ones_do_not(
         assert run(command) == 3
         assert capsys.readouterr().err == said
     assert run([*failing, "--min-coverage", "0.9"]) == 7
-    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 0
 
 
 @pytest.mark.usefixtures("accept_generic_contexts")

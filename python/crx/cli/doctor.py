@@ -22,11 +22,11 @@ from crx.cli.tables import format_size
 from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 from crx.index.handle import open as open_index
-from crx.ingest.libreoffice.program import find_program
 from crx.models import list_models
 from crx.models.card import read_card
 from crx.models.processor import detect_processor
 from crx.models.store import search_path
+from crx.plugins import load_shipped
 from crx.registry import NO_EMBEDDER, load_embedder, load_reranker
 from crx.thread_count import thread_count
 
@@ -34,7 +34,10 @@ State = Literal["ok", "warn", "fail"]
 
 # The module of each extra, which is searched for and not imported.
 EXTRAS = {
+    "serve": "starlette",
     "mcp": "mcp",
+    "formats": "oxmsg",
+    "convert": "onnx",
     "eval": "matplotlib",
     "ocr": "rapidocr",
     "st": "sentence_transformers",
@@ -263,7 +266,7 @@ def _extras() -> Iterator[tuple[State, str]]:
 
 def _office() -> Iterator[tuple[State, str]]:
     without = "LibreOffice is not on PATH: .doc and .ppt files are not read"
-    yield "ok", find_program() or without
+    yield "ok", load_shipped("crx.programs", "libreoffice")() or without
 
 
 def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:

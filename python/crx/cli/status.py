@@ -17,14 +17,14 @@ from crx.cli.progress import format_duration
 from crx.cli.tables import format_size, format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
+from crx.index.open_store import BASE, UNFINISHED_COPY
 from crx.index.reader import open_reader
-from crx.ingest.open_store import BASE, UNFINISHED_COPY
 from crx.ingest.paths import path_of
 from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
 from crx.labels import count_label
 from crx.registry import NO_EMBEDDER
-from crx.remote.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.retrieve.dense_languages import EMBEDDER_LANGUAGES
+from crx.services.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.types import Status
 
 MAX_LANGUAGES_SHOWN = 8

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from crx import _native
 from crx.context.archive import ArchivedContext, ContextArchive
-from crx.context.cache import context_keys, find, store_context
+from crx.context.cache import CachedContext, context_keys, find, store_context
 from crx.context.compute_usage import ComputeUsage
 from crx.context.controls import refuse_controls
 from crx.context.documents import (
@@ -35,6 +35,7 @@ from crx.context.report import (
     compute_coverage,
 )
 from crx.context.sources import ContextRouter, ContextSources
+from crx.deadline import check_deadline, deadline
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.indexer import Indexer
@@ -48,9 +49,9 @@ from crx.protocols import (
     Remote,
     Resumable,
 )
-from crx.remote.destination import sending_notice, text_bytes
-from crx.remote.metering import ServiceUsage
-from crx.remote.pending_jobs import PendingJobs
+from crx.services.destination import sending_notice, text_bytes
+from crx.services.metering import ServiceUsage
+from crx.services.pending_jobs import PendingJobs
 from crx.types import Chunk, Context, Document
 
 # Seconds after which new contexts are embedded and become searchable while a run goes on.
@@ -81,6 +82,7 @@ class ContextRun:
     """One run that gives the chunks of a store contexts; the caller holds the writer's lock.
 
     `max_rejected` is the share of the first `TRIAL_CHUNKS` contexts above which the run stops.
+    With `retry_rejected`, contexts that were rejected in earlier runs are asked for again.
     `archive` gets each context that was stored, and those of earlier runs that it lacks. `workers`
     write the contexts, with the contextualizers of `router`, and `embedding_workers` embed them;
     without them this process does.
@@ -96,6 +98,7 @@ class ContextRun:
         router: ContextRouter,
         seconds: float = math.inf,
         max_rejected: float = MAX_REJECTED,
+        retry_rejected: bool = False,
         archive: ContextArchive | None = None,
         workers: ContextPool | None = None,
         embedding_workers: EmbeddingPool | None = None,
@@ -110,6 +113,7 @@ class ContextRun:
         self._router = router
         self._seconds = seconds
         self._max_rejected = max_rejected
+        self._retry_rejected = retry_rejected
         self._archive = archive
         self._workers = workers
         self._on_progress = on_progress
@@ -142,7 +146,7 @@ class ContextRun:
         self._begun = self._published = time.monotonic()
         stopped = ""
         try:
-            with self._pending_jobs():
+            with self._pending_jobs(), deadline(self._seconds):
                 self._contextualize(pending)
         except BudgetSpent as spent:
             stopped = str(spent)
@@ -214,8 +218,8 @@ class ContextRun:
                 if known is not None:
                     self._link(each, known.key, known.context)
                     self._archive_context(document, each, known.key, known.context)
-            self._reused += sum(known is not None for known in cached)
-            missing = tuple(i for i, known in enumerate(cached) if known is None)
+            missing = tuple(i for i, known in enumerate(cached) if self._is_missing(known))
+            self._reused += len(cached) - len(missing)
             if missing:
                 need = estimate_need([chunk.text for chunk in chunks])
                 pending.append(PendingDocument(row, missing, need))
@@ -223,6 +227,10 @@ class ContextRun:
         self._announce(pending, n_bytes)
         self._report(total=sum(len(document.missing) for document in pending))
         return sorted(pending, key=lambda each: (-each.need, each.row.uri))
+
+    def _is_missing(self, known: CachedContext | None) -> bool:
+        is_rejected = known is not None and known.context.status == "rejected"
+        return known is None or (is_rejected and self._retry_rejected)
 
     def _announce(self, pending: Sequence[PendingDocument], n_bytes: int) -> None:
         """Announce what will be sent off this machine, before the first request."""
@@ -244,8 +252,7 @@ class ContextRun:
             for request, nth, context in contexts:
                 ordinal = request.missing[nth]
                 self._store_context(request, ordinal, refuse_controls(context))
-                if time.monotonic() - self._begun > self._seconds:
-                    raise BudgetSpent(f"the budget of {self._seconds:g} s is spent")
+                check_deadline()
 
     def _request(self, pending: PendingDocument) -> _ContextRequest:
         document, rows = load_document(self._store, pending.row)

@@ -23,6 +23,7 @@ from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
 from crx.index.arguments import each_path, require_each
 from crx.index.files import OpenFiles
+from crx.index.open_store import copy_index, create_index, is_complete, open_store
 from crx.index.reader import check_location
 from crx.index.verify import rebuild_files, verify_archive, verify_files
 from crx.index.writer import Writer
@@ -30,7 +31,6 @@ from crx.ingest.embed_pending import MadeVectors, make_vectors
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
-from crx.ingest.open_store import copy_index, create_index, is_complete, open_store
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
@@ -183,6 +183,7 @@ class Index(AnsweringIndex):
         budget: str = "",
         min_coverage: float = 0.0,
         refresh: Refresh = DEFAULT_REFRESH,
+        retry_rejected: bool = False,
         prompt: Prompt | None = None,
         templates: Mapping[str, str] | None = None,
         workers: int = 0,
@@ -196,8 +197,10 @@ class Index(AnsweringIndex):
         time such as `20m` (not for batches) or, for a service that charges, dollars such as `$2`;
         the rest waits for the next call. A contextualizer that is given brings its own prompt
         and its own cap of dollars. `refresh` says how far a change reaches contexts made before
-        (see `crx.context.cache`). `templates` are prompt files for the documents below folders, by
-        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`.
+        (see `crx.context.cache`). With `retry_rejected`, contexts that validation rejected in
+        earlier runs are asked for again. `templates` are prompt files for the documents below
+        folders, by absolute path, the nearest folder's first; None: those of `[prompts]` in
+        `crx.toml`.
         `workers` processes write contexts, a document each; 0: this one, or as many as the Ray
         cluster `workers_on` has room for. They load the model, so `with_` must be a specification.
         Beside them the contexts are embedded by the workers that the settings name, if any.
@@ -233,6 +236,7 @@ class Index(AnsweringIndex):
                 embedder=embedder,
                 router=router,
                 seconds=limit.seconds,
+                retry_rejected=retry_rejected,
                 archive=stack.enter_context(ContextArchive(self.path)),
                 workers=pool,
                 embedding_workers=embedding_workers,

@@ -23,7 +23,6 @@ from crx.ingest.readers import (
     Reader,
     is_claimed,
     load_reader,
-    man,
     reader_for,
     reader_name,
     scan,
@@ -33,6 +32,7 @@ from crx.ingest.readers.content import UNREADABLE, reader_by_content
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
+from crx.plugins import load_format
 from crx.types import Document
 
 if TYPE_CHECKING:
@@ -132,8 +132,6 @@ FORMATS: dict[str, Callable[[bytes, int], bytes]] = {
     ".zst": _unzstd,
 }
 
-
-_SNIFFED_CHARS = 20_000
 
 # Code for browsers, which programs write from sources, without line breaks: bundles, search indexes
 # of documentation, and source maps.
@@ -317,13 +315,9 @@ class _UnclaimedReader:
         if data.startswith(POSTSCRIPT):
             raise BinaryFile("is PostScript")
         decoded = decode(data)
-        if man.is_redirect(decoded.text):
-            raise NotText("is the name of another man page")
-        if man.is_man_page(decoded.text[:_SNIFFED_CHARS]) and len(decoded.text) <= man.LARGEST:
-            page = man.read_page(decoded, name=name)
-            if page.text:
-                yield page
-                return
+        if page := load_format("crx.recognizers", "man")(decoded, name=name):
+            yield page
+            return
         # An unknown extension names a format of its own: its structure is not guessed.
         format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
         yield Document(

@@ -14,7 +14,7 @@ from crx.errors import Offline, UsageError
 from crx.jobs.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
 from crx.jobs.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers
 from crx.protocols import Closeable, Embedder, Remote
-from crx.remote.destination import Destination
+from crx.services.destination import Destination
 from crx.thread_count import thread_count
 from crx.workers.job import Answer, Job, Task
 from crx.workers.local_processes import LocalProcesses

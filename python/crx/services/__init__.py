@@ -1,0 +1,1 @@
+"""What the engine knows of services that are sent texts: hosts, costs, jobs in flight."""

@@ -1,0 +1,32 @@
+"""Reader of Word and PowerPoint files of before 2007, which LibreOffice converts to OpenDocument.
+
+The text, headings and slides are those that the reader of OpenDocument finds. Plain text
+with one of their suffixes is read as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from crx.ingest.readers import odf, text
+from crx.ingest.readers.binary import OLE
+from crx.ingest.readers.structure import suffix
+from crx.types import Document
+from crx_formats.libreoffice.convert import convert
+
+# What each format becomes: a text document or a presentation.
+_TARGETS = {".doc": "odt", ".dot": "odt", ".ppt": "odp", ".pps": "odp", ".pot": "odp"}
+extensions = (".doc", ".ppt", ".pps")
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the document."""
+    extension = suffix(name)
+    if not data.startswith(OLE):
+        yield from text.read(data, name=name)
+        return
+    converted = convert(data, suffix=extension, target=_TARGETS[extension])
+    for document in odf.read(converted, name=name):
+        metadata = {**document.metadata, "format": extension.removeprefix(".")}
+        yield replace(document, metadata=metadata)
