@@ -251,6 +251,12 @@ def test_an_open_document_text_has_headings_lists_tables_and_notes() -> None:
     assert document.metadata == {"ext": "odt", "format": "odt"}
 
 
+def test_descriptions_of_pictures_follow_their_paragraph() -> None:
+    picture = '<draw:frame xmlns:svg="urn:svg-compatible"><svg:desc>A lighthouse</svg:desc>'
+    body = f"<office:text><text:p>See {picture}</draw:frame>there.</text:p></office:text>"
+    assert one(odf(body), "a.odt").text == "See there.\n\nA lighthouse"
+
+
 def test_slides_of_an_open_document_have_titles_and_notes() -> None:
     document = one(ODP, "a.odp")
     first = "Roads\n\none\ntwo\n\nNotes: Say this\n\n"
@@ -293,6 +299,37 @@ def test_a_protected_book_says_so() -> None:
     locked = b"<encryption><CipherReference URI='OPS/one.xhtml'/></encryption>"
     with pytest.raises(InputError, match=r"is protected \(DRM\)"):
         one(zipped({**parts, "META-INF/encryption.xml": locked}), "a.epub")
+
+
+def test_a_chapter_that_cannot_be_read_costs_itself_alone() -> None:
+    picture = b"\xff\xd8\xff\xe0" + bytes(range(256)) * 20
+    for broken in ({"OPS/one.xhtml": lambda _: picture}, {"OPS/toc.ncx": lambda _: "<broken"}):
+        document = one(zipped_with(BOOK, broken), "a.epub")
+        assert "A road is long.\n\nThe end." in document.text.replace("Bridges\n\nArches.\n\n", "")
+        assert document.metadata["left_out"] in (["chapter 2"], ["table of contents"])
+
+
+def test_a_slide_that_cannot_be_read_costs_itself_alone() -> None:
+    broken = zipped_with(SLIDES, {"ppt/slides/slide2.xml": lambda _: "<broken"})
+    document = one(broken, "a.pptx")
+    assert document.text == "no title here"
+    assert document.metadata["left_out"] == ["slide 1"]
+    broken = zipped_with(SLIDES, {"ppt/notesSlides/n.xml": lambda _: "<broken"})
+    document = one(broken, "a.pptx")
+    assert "second file, first slide" in document.text
+    assert document.metadata["left_out"] == ["notesSlide of slide 1"]
+
+
+def test_charts_and_descriptions_of_pictures_are_part_of_a_slide() -> None:
+    picture = '<p:pic><p:nvPicPr><p:cNvPr descr="A lighthouse"/></p:nvPicPr></p:pic>'
+    data = zipped_with(
+        pptx({"1": shape("words") + picture}, notes={}),
+        {
+            "ppt/slides/_rels/slide1.xml.rels": lambda _: links(c="chart ../c.xml"),
+            "ppt/c.xml": lambda _: CHART,
+        },
+    )
+    assert one(data, "a.pptx").text == "words\n\nA lighthouse\n\nDues\nNorth quay"
 
 
 def test_a_title_that_the_program_wrote_is_not_used() -> None:

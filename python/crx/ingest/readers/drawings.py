@@ -72,6 +72,10 @@ def description(element: Element) -> str:
     """Return the alternative text that an element gives for a picture or shape, or ""."""
     if local_name(element) not in _DESCRIBED:
         return ""
-    written = attribute(element, "descr") or attribute(element, "title")
+    return plain_description(attribute(element, "descr") or attribute(element, "title"))
+
+
+def plain_description(written: str) -> str:
+    """Return an alternative text as one line, "" for what programs write of themselves."""
     text = squeeze(_GENERATED.sub("", written))
     return "" if _FILE_NAME.fullmatch(text) else text

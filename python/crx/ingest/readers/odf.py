@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from crx.errors import InputError
+from crx.ingest.readers.drawings import plain_description
 from crx.ingest.readers.file_title import squeeze, written_title
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.list_numbers import prefixed
@@ -119,6 +120,7 @@ class _OdfBodyReader:
         self._gap = "\n\n"
         self._notes: list[str] = []  # that follow the text
         self._note: list[str] | None = None  # the one that is being read
+        self._descriptions: list[str] = []  # of pictures, which follow the paragraph
 
     def read(self, body: Element) -> None:
         """Add the text of a body, then its notes."""
@@ -133,6 +135,8 @@ class _OdfBodyReader:
 
     def _open(self, name: str, element: Element) -> None:
         role = attribute(element, "class")
+        if _is_description(name, element) and not self._hidden:
+            self._descriptions.append(plain_description(all_text(element)))
         if _is_hidden(name, element, role):
             self._hidden += 1
         if self._hidden:
@@ -169,6 +173,7 @@ class _OdfBodyReader:
             self._add_paragraph(number, "".join(parts), _level(name, element), style)
         elif name in _SHAPES or name == "notes":
             self._classes.pop()
+            self._add_descriptions()
         elif name == "list":
             self._numbering.close_list()
         elif name in _ITEMS:
@@ -195,10 +200,10 @@ class _OdfBodyReader:
         return "" if found == "-" and (self.slides or self._tables) else found
 
     def _add_paragraph(self, number: str, text: str, level: int, style: str) -> None:
-        text = text.strip(" ")
+        text = prefixed(number, text.strip(" "))
         if not text:
+            self._add_descriptions()
             return
-        text = prefixed(number, text)
         if self._note is not None:
             self._note.append(text)
         elif self._tables:
@@ -214,6 +219,18 @@ class _OdfBodyReader:
             if style in self._title_styles and not self.title:
                 self.title = squeeze(text)
         self._gap = "\n" if self._classes else "\n\n"
+        self._add_descriptions()
+
+    def _add_descriptions(self) -> None:
+        """Add the descriptions of pictures, unless a paragraph is open."""
+        if self._paragraphs or not self._descriptions:
+            return
+        lines = "\n".join(filter(None, self._descriptions))
+        self._descriptions = []
+        if self._tables:
+            self._tables.add(lines)
+        else:
+            self.text.add(lines)
 
 
 def _level(name: str, element: Element) -> int:
@@ -222,8 +239,12 @@ def _level(name: str, element: Element) -> int:
 
 
 def _is_hidden(name: str, element: Element, role: str) -> bool:
-    is_description = name == "title" and "svg" in str(element.tag)
-    return name in _HIDDEN or role in _REPEATED or is_description
+    return name in _HIDDEN or role in _REPEATED or _is_description(name, element)
+
+
+def _is_description(name: str, element: Element) -> bool:
+    """Return whether an element is the title or the description of a picture or shape."""
+    return name in ("title", "desc") and "svg" in str(element.tag)
 
 
 def _written(name: str, element: Element) -> str:
