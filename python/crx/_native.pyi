@@ -337,7 +337,10 @@ PDFIUM_FUNCTIONS: Final[tuple[str, ...]]
 """The functions of PDFium whose addresses `pdf_lines` takes, in their order."""
 
 def pdf_lines(
-    addresses: Sequence[int], page: int
+    addresses: Sequence[int],
+    page: int,
+    bounds: tuple[float, float, float, float],
+    fields: Sequence[tuple[str, tuple[float, float, float, float]]],
 ) -> tuple[
     list[tuple[str, tuple[float, float, float, float], float, bool, bool, bool, int]],
     int,

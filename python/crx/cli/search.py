@@ -19,6 +19,7 @@ from crx.cli.options import (
     parse_settings,
     searchable_index,
     set_option,
+    time_options,
     where_option,
 )
 from crx.cli.output import complete_notes, print_note, to_json
@@ -29,10 +30,10 @@ from crx.config import resolve
 from crx.errors import UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
-from crx.retrieve.copies import fold_copies
-from crx.retrieve.excerpt import columns
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
 from crx.retrieve.search_notes import NEAR_IN_MEANING
+from crx.show.copies import fold_copies
+from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
@@ -70,6 +71,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 )
 @click.option("--within-section", is_flag=True, help="Grow no passage beyond its section.")
 @where_option
+@time_options
 @click.option(
     "--leg",
     "legs",
@@ -149,6 +151,8 @@ def command(
     budget_tokens: int | None,
     within_section: bool,
     conditions: tuple[str, ...],
+    since: str,
+    before: str,
     legs: tuple[str, ...],
     order: str,
     match: Match | None,
@@ -184,7 +188,7 @@ def command(
         # Files and lines are listed for the chunks that were found, without what is around them.
         "window": 0 if is_list and window == "auto" else parse_window(window),
         "budget_tokens": None if is_list else budget_tokens,
-        "where": parse_where(conditions, here=screen.folder) or None,
+        "where": parse_where(conditions, here=screen.folder, since=since, before=before) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
         "order": "score" if by_file else order,

@@ -64,10 +64,10 @@ class Results:
     """Measured values: `values[metric]` is (rows, queries) float64, in the order of both.
 
     `indexed` is by source of contexts. `langs` are the languages of the questions (`Query.lang`),
-    in their order; it is empty if the set names none. `notes` are warnings of one line each, such
-    as a reranker that failed. `failures` are the first questions of each ranking that failed at
-    `failed_at`; they are not saved. `settings` are those in effect, except the source of
-    contexts, with the fingerprint of the reranker.
+    in their order; it is empty if the set names none. `kinds` are their kinds, likewise. `notes`
+    are warnings of one line each, such as a reranker that failed. `failures` are the first
+    questions of each ranking that failed at `failed_at`; they are not saved. `settings` are those
+    in effect, except the source of contexts, with the fingerprint of the reranker.
     """
 
     set: str
@@ -78,6 +78,7 @@ class Results:
     values: Mapping[str, Values]
     notes: tuple[str, ...] = ()
     langs: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     settings: Mapping[str, Value] = field(default_factory=dict)
     failed_at: int = MAX_K
     failures: Mapping[PipelineConfig, tuple[FailedQuery, ...]] = field(default_factory=dict)
@@ -93,9 +94,16 @@ class Results:
 
     def by_language(self) -> dict[str, Results]:
         """Return the results on the questions of each language, in alphabetical order."""
+        return self._by_group(self.langs)
+
+    def by_kind(self) -> dict[str, Results]:
+        """Return the results on the questions of each kind, in alphabetical order."""
+        return self._by_group(self.kinds)
+
+    def _by_group(self, groups: Sequence[str]) -> dict[str, Results]:
         return {
-            lang: select_queries(self, [at for at, each in enumerate(self.langs) if each == lang])
-            for lang in sorted(set(self.langs))
+            group: select_queries(self, [at for at, each in enumerate(groups) if each == group])
+            for group in sorted(set(groups))
         }
 
     def failure_rate(self, row: PipelineConfig) -> float:
@@ -152,6 +160,7 @@ def save(results: Results, file: Path) -> None:
         "indexed": {name: asdict(each) for name, each in results.indexed.items()},
         "notes": results.notes,
         "langs": results.langs,
+        "kinds": results.kinds,
         "settings": results.settings,
     }
     head_bytes = np.frombuffer(orjson.dumps(head), dtype=np.uint8)
@@ -177,6 +186,7 @@ def load(file: Path) -> Results:
                 values={name: arrays[name] for name in METRICS},
                 notes=tuple(head["notes"]),
                 langs=tuple(head.get("langs", ())),
+                kinds=tuple(head.get("kinds", ())),
                 settings=head.get("settings", {}),
             )
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
@@ -204,5 +214,6 @@ def select_queries(results: Results, queries: Sequence[int]) -> Results:
         results,
         queries=tuple(results.queries[at] for at in queries),
         langs=tuple(results.langs[at] for at in queries) if results.langs else (),
+        kinds=tuple(results.kinds[at] for at in queries) if results.kinds else (),
         values={name: values[:, queries] for name, values in results.values.items()},
     )

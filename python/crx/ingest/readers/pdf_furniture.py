@@ -50,7 +50,7 @@ class _EdgeLine:
     @property
     def is_number(self) -> bool:
         """Whether it is a number alone, or between dashes."""
-        return self.form.strip(_DASHES) == "#"
+        return len(self.numbers) == 1 and self.form.strip(_DASHES) == "#"
 
 
 # What is the same for lines that repeat each other: the index of the number that counts pages, or
