@@ -13,16 +13,17 @@ pub trait Placed {
 /// Returns whether a character is one of Hebrew, Arabic or another script from right to left.
 pub fn is_right_to_left(character: char) -> bool {
     // Digits of these scripts run from left to right.
-    matches!(
-        character,
-        '\u{590}'..='\u{65f}'
-            | '\u{66a}'..='\u{6ef}'
-            | '\u{6fa}'..='\u{8ff}'
-            | '\u{fb1d}'..='\u{fdff}'
-            | '\u{fe70}'..='\u{fefc}'
-            | '\u{10800}'..='\u{10fff}'
-            | '\u{1e800}'..='\u{1efff}'
-    )
+    character >= '\u{590}'
+        && matches!(
+            character,
+            '\u{590}'..='\u{65f}'
+                | '\u{66a}'..='\u{6ef}'
+                | '\u{6fa}'..='\u{8ff}'
+                | '\u{fb1d}'..='\u{fdff}'
+                | '\u{fe70}'..='\u{fefc}'
+                | '\u{10800}'..='\u{10fff}'
+                | '\u{1e800}'..='\u{1efff}'
+        )
 }
 
 /// Returns +1 for a letter from right to left, -1 for another letter, else 0.

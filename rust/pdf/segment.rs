@@ -56,6 +56,9 @@ const SHADOW: f32 = 0.25;
 const NARROWEST_SPACE: f32 = 0.17;
 // Copies of a text that are compared with a new one: a made-up page may have any number.
 const MOST_COPIES: usize = 64;
+// The gap between letters that are set apart, and how much wider another one of them is at most.
+const SPREAD: f32 = 0.1;
+const ALIKE: f32 = 1.3;
 const RAISED_DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻";
 
 /// Returns the segments of a page in the order in which they are drawn.
@@ -83,10 +86,16 @@ pub fn segments(glyphs: &[Glyph]) -> Vec<Segment> {
         open.push(piece);
     }
     open.close(&mut runs);
-    let found = read_from_right(runs)
+    let has_leftward = runs.iter().any(Run::is_from_right);
+    let runs = if has_leftward {
+        read_from_right(runs)
+    } else {
+        runs
+    };
+    let found = runs
         .iter()
         .enumerate()
-        .map(|(order, run)| run.segment(order))
+        .map(|(order, run)| run.segment(order, has_leftward))
         .collect();
     without_shadows(without_leaders(found))
 }
@@ -272,6 +281,30 @@ impl Placed for Piece {
 struct Open {
     pieces: Vec<(Piece, bool)>,
     space: bool,
+    gaps: Gaps,
+}
+
+/// The gaps between the letters of the last word.
+#[derive(Default)]
+struct Gaps {
+    count: usize,
+    narrowest: f32,
+}
+
+impl Gaps {
+    fn add(&mut self, gap: f32) {
+        self.narrowest = if self.count == 0 {
+            gap
+        } else {
+            self.narrowest.min(gap)
+        };
+        self.count += 1;
+    }
+
+    /// Returns whether the letters are set apart, and another gap is like those between them.
+    fn are_spread(&self, gap: f32, size: f32) -> bool {
+        self.count >= 2 && self.narrowest > SPREAD * size && gap <= ALIKE * self.narrowest
+    }
 }
 
 impl Open {
@@ -315,7 +348,17 @@ impl Open {
         let spaced = match self.pieces.last() {
             None => false,
             Some((last, _)) if matches!(last.turn, Turn::Slanted(_)) => last.is_spaced(&piece),
-            Some(_) => self.space,
+            Some((last, _)) => {
+                let gap = piece.rect.left - last.rect.right;
+                // PDFium takes any gap for a space that is wide for the font.
+                let spaced = self.space && !self.gaps.are_spread(gap, piece.size);
+                if spaced {
+                    self.gaps = Gaps::default();
+                } else {
+                    self.gaps.add(gap);
+                }
+                spaced
+            }
         };
         self.pieces.push((piece, spaced));
         self.space = false;
@@ -324,6 +367,7 @@ impl Open {
     fn close(&mut self, runs: &mut Vec<Run>) {
         if !self.pieces.is_empty() {
             runs.push(Run(std::mem::take(&mut self.pieces)));
+            self.gaps = Gaps::default();
         }
     }
 }
@@ -363,7 +407,7 @@ impl Run {
             .collect();
     }
 
-    fn segment(&self, order: usize) -> Segment {
+    fn segment(&self, order: usize, has_leftward: bool) -> Segment {
         let pieces = || self.0.iter().map(|(piece, _)| piece);
         let first = &self.0[0].0;
         let is_straight = pieces().all(|piece| piece.turn == first.turn);
@@ -408,7 +452,11 @@ impl Run {
             bold: pieces().filter(|piece| piece.bold).count(),
             order,
             turn: first.turn,
-            leftward: pieces().map(|piece| leftward(piece.character)).sum(),
+            leftward: if has_leftward {
+                pieces().map(|piece| leftward(piece.character)).sum()
+            } else {
+                0
+            },
         }
     }
 }
@@ -448,9 +496,6 @@ impl JoinedRun {
 
 /// Joins the runs of each line that has letters from right to left, and puts it into order.
 fn read_from_right(runs: Vec<Run>) -> Vec<Run> {
-    if !runs.iter().any(Run::is_from_right) {
-        return runs;
-    }
     let mut joined: Vec<JoinedRun> = Vec::with_capacity(runs.len());
     for run in runs {
         let (from_right, edges) = (run.is_from_right(), run.edges());

@@ -13,10 +13,10 @@ from surveys import SETTINGS, contexts_by_chunk, survey
 import crx
 from crx.backends.fake.contextualizer import Fake, Faults
 from crx.cli import run
-from crx.context.prompt import Prompt
 from crx.context.report import ContextProgress
 from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 
 

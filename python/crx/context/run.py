@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from crx import _native
 from crx.context.archive import ArchivedContext, ContextArchive
 from crx.context.cache import CachedContext, context_keys, find, store_context
-from crx.context.compute_usage import ComputeUsage
 from crx.context.controls import refuse_controls
 from crx.context.documents import (
     ContextPool,
@@ -50,7 +49,8 @@ from crx.protocols import (
     Remote,
     Resumable,
 )
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
+from crx.services.compute_usage import ComputeUsage
 from crx.services.metering import ServiceUsage
 from crx.services.pending_jobs import PendingJobs
 from crx.types import Chunk, Context, Document
@@ -345,7 +345,7 @@ class ContextRun:
 
     @property
     def _trial_chunks(self) -> int:
-        """The contexts of this run after which it is judged: with those of a run that was killed."""
+        """Contexts of this run after which it is judged, beside those of a run that was killed."""
         reused = sum(self._reused.values())
         return TRIAL_CHUNKS - reused if reused < TRIAL_CHUNKS else TRIAL_CHUNKS
 

@@ -15,7 +15,7 @@ from crx.ingest.readers import reader_for
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.structure import suffix
-from crx.types import Document
+from crx.types import Document, Scalar
 
 # Files of one PDF that are read, and their bytes: they may expand to any size.
 _MOST_FILES = 1000
@@ -69,7 +69,7 @@ def read_attached(
     found: list[Document] = []
     for ordinal, (file, content) in enumerate(files, start=1):
         uri = f"{name}#{ordinal}-{file}"
-        own = {"as_written": False, "ext": suffix(file).removeprefix(".")}
+        own: dict[str, Scalar] = {"as_written": False, "ext": suffix(file).removeprefix(".")}
         if part_of:
             own["part_of"] = part_of
         found += [
