@@ -19,6 +19,7 @@ from typing import Any
 
 from crx.config import refuse_offline
 from crx.errors import CrxError, ModelError, NoRoom, UsageError
+from crx.models.adding import add_foreign_model
 from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
 from crx.models.hub_address import SCHEME, HubAddress, HubFile, HubModel
 from crx.models.hub_cache import CachedSnapshot, cache_folder, find_snapshot
@@ -26,7 +27,6 @@ from crx.models.hub_files import choose_files
 from crx.models.licences import require_accepted
 from crx.models.source_folder import Overrides, read_front_matter
 from crx.models.store import (
-    add_model,
     import_converter,
     normalize_name,
     publish_model,
@@ -106,7 +106,7 @@ def pull_hub_model(
         languages=model.languages if overrides.languages is None else overrides.languages,
         title=repository,
     )
-    return add_model(
+    return add_foreign_model(
         folder,
         name=name or normalize_name(repository.rpartition("/")[2]),
         precision=precision,
