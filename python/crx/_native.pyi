@@ -42,7 +42,6 @@ __all__ = [
     "digest",
     "expand_spans",
     "find_originals",
-    "fuse",
     "fuse_scores",
     "is_source",
     "is_source_code",
@@ -279,15 +278,6 @@ def clear_folder(folder: str | os.PathLike[str], name: str) -> None:
     """
 
 # fusion and passages
-
-def fuse(
-    rankings: Sequence[NDArray[np.int64]], *, weights: Sequence[float], rrf_k: float, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Fuse rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009).
-
-    The score of a key is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; only the
-    best rank counts if a ranking repeats a key. Returns the best k keys and their scores.
-    """
 
 def fuse_scores(
     rankings: Sequence[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64], float]],
