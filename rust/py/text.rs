@@ -87,10 +87,35 @@ fn query_terms(
     })
 }
 
+/// Returns the distinct terms of a query with their weights and the numbers of their words.
+#[pyfunction]
+#[pyo3(signature = (query, *, langs, name = ""))]
+fn query_words(
+    py: Python<'_>,
+    query: &str,
+    langs: Vec<String>,
+    name: &str,
+) -> Vec<(String, f64, usize)> {
+    py.detach(|| {
+        let terms = analyze::QueryAnalyzer::new(&langs).analyze_named(query, name);
+        let terms = terms.into_iter();
+        terms
+            .map(|term| (term.term, term.weight, term.word))
+            .collect()
+    })
+}
+
 /// Returns the ISO 639-1 code of a text's language, or "" if detection is not reliable.
 #[pyfunction]
 fn detect_lang(py: Python<'_>, text: &str) -> &'static str {
     py.detach(|| analyze::detect_lang(text))
+}
+
+/// Returns the ISO 639-1 code of a document's language, or "" without evidence.
+#[pyfunction]
+#[pyo3(signature = (text, *, likely = ""))]
+fn document_lang(py: Python<'_>, text: &str, likely: &str) -> &'static str {
+    py.detach(|| analyze::document_lang(text, likely))
 }
 
 /// Returns the spans, in characters, of the terms in scripts without spaces.
@@ -115,7 +140,9 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyze_text, module)?)?;
     module.add_function(wrap_pyfunction!(detect_lang, module)?)?;
     module.add_function(wrap_pyfunction!(digest, module)?)?;
+    module.add_function(wrap_pyfunction!(document_lang, module)?)?;
     module.add_function(wrap_pyfunction!(query_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(query_words, module)?)?;
     module.add_function(wrap_pyfunction!(unspaced_spans, module)?)?;
     module.add_function(wrap_pyfunction!(split, module)?)
 }
