@@ -44,7 +44,7 @@ import crx.__main__
 crx.__main__.set_up_process()
 import crx.cli.search
 from crx.index.reader import open_reader
-from crx.retrieve.copies import fold_copies
+from crx.show.copies import fold_copies
 from crx.cli.passages import print_passages
 mark()
 index = open_reader(folder)

@@ -35,7 +35,7 @@ from harness import commit
 
 import crx
 from crx.cli.passages import SHOWN, print_passages
-from crx.retrieve.copies import fold_copies
+from crx.show.copies import fold_copies
 
 DEPTH = 20
 CUTS = (1, 5, 20)

@@ -28,8 +28,8 @@ from crx.evaluate.pipeline_config import Legs as LegsName
 from crx.evaluate.pipeline_config import PipelineConfig
 from crx.evaluate.query_runner import QueryRunner, run_queries
 from crx.evaluate.timed_models import QueryVectors
+from crx.index.file_searcher import FileSearcher
 from crx.ingest.embedding_order import order_pending
-from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.ports import DenseLeg, Found, Keys, Legs
 from crx.retrieve.rows import ChunkRow
 

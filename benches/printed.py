@@ -35,7 +35,7 @@ import crx
 from crx import _native
 from crx.evaluate.datasets import Gold, read_set
 from crx.ingest.common_words import FUNCTION_WORDS
-from crx.retrieve.excerpt import wrap
+from crx.show.excerpt import wrap
 
 SCREEN = {"COLUMNS": "80", "LINES": "30"}
 DEPTH = 20

@@ -18,7 +18,7 @@ from crx.cli.output import display_path, print_line
 from crx.cli.passages import print_passages
 from crx.cli.progress import show_build
 from crx.index import handle
-from crx.retrieve.copies import fold_copies
+from crx.show.copies import fold_copies
 from crx.types import LEGS, Leg
 
 REPOSITORY_PATHS = (

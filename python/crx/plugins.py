@@ -25,7 +25,7 @@ SHIPPED = {
     "crx.archives": {"7z": ("crx_formats.sevenzip.files:list_files", "formats")},
     "crx.commands": {
         "copy": ("crx_engines.commands.copy:command", "postgres"),
-        "mcp": ("crx_serve.commands.mcp:command", "serve,mcp"),
+        "mcp": ("crx_serve.commands.mcp:command", "mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
     },
     "crx.contextualizers": {
@@ -50,8 +50,12 @@ SHIPPED = {
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
-    "crx.mail": {"msg": ("crx_formats.outlook:parse", "formats")},
-    "crx.openers": {"address": ("crx_engines.engine.opened:open_address", "postgres")},
+    "crx.mail": {
+        "msg": ("crx_formats.outlook:parse", "formats"),
+        "tnef": ("crx_formats.tnef:parse", "formats"),
+    },
+    "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
+    "crx.openers": {"database": ("crx_engines.engine.opened:open_address", "postgres")},
     "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
     "crx.readers": {
@@ -70,77 +74,26 @@ SHIPPED = {
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
-# Modules by their former names, and their names today.
-MOVED = {
-    "crx.backends.process": "crx.backends.model_process",
-    "crx.context.chunk_requests": "crx_remote.remote_requests",
-    "crx.context.context_pool": "crx.context.documents",
-    "crx.context.contextualize": "crx.context.sources",
-    "crx.context.file_contexts": "crx.context.records",
-    "crx.context.generic_words": "crx.context.vocabulary",
-    "crx.context.licence_header": "crx.context.outline",
-    "crx.context.line_counts": "crx.context.chunk_groups",
-    "crx.context.opening": "crx.context.excerpts",
-    "crx.context.ordering": "crx.context.chunk_prompt",
-    "crx.context.phrases": "crx.context.validate",
-    "crx.context.priority": "crx.context.documents",
-    "crx.context.refresh": "crx.context.cache",
-    "crx.context.repetition": "crx.context.validate",
-    "crx.context.routing": "crx.context.sources",
-    "crx.context.salvage": "crx.context.archive",
-    "crx.context.text_window": "crx_remote.remote_requests",
-    "crx.context.trial": "crx.context.estimate",
-    "crx.context.units": "crx.context.vocabulary",
-    "crx.context.window_prompt": "crx.context.chunk_groups",
-    "crx.context.window_requests": "crx_remote.remote_requests",
-    "crx.context.windows": "crx.context.chunk_groups",
-    "crx.derived": "crx.index.files",
-    "crx_engines.engine.address": "crx.plugins",
-    "crx.ingest.background_vectors": "crx.ingest.embed_pending",
-    "crx.ingest.compressed": "crx.ingest.read",
-    "crx.ingest.create": "crx.ingest.open_store",
-    "crx.ingest.path_filter": "crx.ingest.paths",
-    "crx.ingest.readers.archive": "crx.ingest.readers.xml_package",
-    "crx.ingest.readers.code_queries": "crx.ingest.readers.code",
-    "crx.ingest.readers.encoding": "crx.ingest.readers.decode",
-    "crx.ingest.readers.man_tables": "crx_formats.man_text",
-    "crx.ingest.readers.numbering": "crx.ingest.readers.headings",
-    "crx.ingest.readers.ooxml": "crx.ingest.readers.xml_package",
-    "crx.ingest.readers.pdf_title": "crx.ingest.readers.pdf",
-    "crx.ingest.readers.sections": "crx.ingest.readers.headings",
-    "crx.ingest.readers.tables": "crx.ingest.readers.text_builder",
-    "crx.ingest.readers.typography": "crx.ingest.readers.headings",
-    "crx.ingest.readers.xml_walk": "crx.ingest.readers.xml_package",
-    "crx.ingest.skipped": "crx.ingest.roots",
-    "crx.ingest.worker.limits": "crx.ingest.worker.messages",
-    "crx.ingest.touched": "crx.ingest.path_selection",
-    "crx.process": "crx.workers",
-    "crx_remote.answer_request": "crx_remote.completion",
-    "crx.workers.context_job": "crx.jobs.contexts",
-    "crx.workers.context_workers": "crx.jobs.contexts",
-    "crx.workers.embedding_job": "crx.jobs.embedding",
-    "crx.workers.embedding_workers": "crx.jobs.embedding",
-}
-
 T = TypeVar("T")
 
 
 def load_plugin(plugin: EntryPoint) -> Any:
-    """Import what an entry point names; `ModelError` if it imports a module that has moved."""
+    """Import what an entry point names; `ModelError` if it imports what this crx does not have."""
     try:
         return plugin.load()
-    except ModuleNotFoundError as error:
-        if error.name not in MOVED:
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "crx":
             raise
         raise ModelError(
-            f'plugin "{plugin.name}" imports {error.name}, which is now {MOVED[error.name]}'
+            f'plugin "{plugin.name}" is for another version of crx: {error}; install one for this'
         ) from None
 
 
-def load_shipped(group: str, name: str) -> Any:
+def load_shipped(group: str, name: str, *, address: str = "") -> Any:
     """Import what a package in the wheel of crx adds: a module or a name of it.
 
-    Raises `MissingExtra` for a package that is missing, or is of another version than crx.
+    Raises `MissingExtra` for a package that is missing, or is of another version than crx. If it
+    is for an `address`, the extra is that of its scheme.
     """
     target, extra = SHIPPED[group][name]
     module, _, attribute = target.partition(":")
@@ -151,7 +104,9 @@ def load_shipped(group: str, name: str) -> Any:
         fact = f"the package {error.name} is not installed"
     except (ImportError, AttributeError):
         fact = f"the package {module.partition('.')[0]} is of another version than crx"
-    raise MissingExtra(f'{name}: {fact}; pip install "crx[{extra}]"', extra=extra)
+    extra = SHIPPED[ENGINES].get(scheme_of(address), ("", extra))[1]
+    shown = without_password(address) or name
+    raise MissingExtra(f'{shown}: {fact}; pip install "crx[{extra}]"', extra=extra)
 
 
 def load_format(group: str, name: str) -> Any:

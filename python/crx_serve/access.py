@@ -1,8 +1,9 @@
 """Who may use the server: the Host, the Origin and the token of a request.
 
-A page of another site must not reach a server on this machine, neither by a form or a script
-(Origin, Sec-Fetch-Site, the type of a body) nor by a name of its own that leads to 127.0.0.1
-(Host).
+A page of another site must not reach a server on this machine, neither by a form, a script, a frame
+or a picture (Origin, Sec-Fetch-*, the type of a body) nor by a name of its own that leads to
+127.0.0.1 (Host). It may lead its user to a page of the server, which then searches for nothing
+before a click.
 """
 
 from __future__ import annotations
@@ -34,9 +35,15 @@ OPEN_PATHS = (
     "/assets/preview.js",
     "/assets/searches.js",
 )
+# Pages that a link of another site may lead to, and the start of the paths of others.
+_LINKED_PAGES = ("/", "/status", "/docs", SIGN_IN)
+_LINKED_DOCUMENTS = "/documents/"
 # Paths whose body is that of a form.
 FORMS = (SIGN_IN, SIGN_OUT, ADD_FOLDER)
 _FORM = "application/x-www-form-urlencoded"
+
+# What no answer of the server is shown in, on whichever page (Sec-Fetch-Dest).
+_FRAMES = ("iframe", "frame", "fencedframe", "object", "embed", "portal")
 
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d*)?")
@@ -73,7 +80,9 @@ class AccessPolicy:
             return Refusal(
                 400, f"{host[:100]}: not a name of this server; crx serve --allow-host adds one"
             )
-        if self._is_foreign(method, headers, host):
+        if _is_speculative(headers):
+            return Refusal(403, "nothing is fetched in advance from this server")
+        if _is_framed(headers) or self._is_foreign(method, path, headers, host):
             return Refusal(403, "pages of other sites may not use this server")
         kind = _FORM if path in FORMS else _JSON
         if method not in _SAFE_METHODS and _content_type(headers) != kind:
@@ -113,14 +122,11 @@ class AccessPolicy:
             return False
         return address.is_loopback or not self.loopback
 
-    def _is_foreign(self, method: str, headers: Headers, host: str) -> bool:
+    def _is_foreign(self, method: str, path: str, headers: Headers, host: str) -> bool:
         origin = headers.get("origin")
         if origin is not None:
             return _netloc(origin) != host
-        site = headers.get("sec-fetch-site", "none")
-        # A link on another page may lead to a page of this server.
-        followed = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
-        return site not in ("none", "same-origin") and not followed
+        return is_from_elsewhere(headers) and not _is_followed_link(method, path, headers)
 
     def _has_token(self, headers: Headers) -> bool:
         if not self.token:
@@ -129,6 +135,11 @@ class AccessPolicy:
         if authorization is None:
             return self.has_session(headers)
         return self.is_token(_given_token(authorization))
+
+
+def is_from_elsewhere(headers: Headers) -> bool:
+    """Return whether a page of another site caused a request, as the browser says."""
+    return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
 
 
 def make_policy(*, host: str, token: str, allowed_hosts: tuple[str, ...] = ()) -> AccessPolicy:
@@ -158,6 +169,28 @@ def make_policy(*, host: str, token: str, allowed_hosts: tuple[str, ...] = ()) -
         hosts=frozenset(each.lower() for each in (*own, *allowed_hosts) if each),
         token=token,
     )
+
+
+def _is_speculative(headers: Headers) -> bool:
+    """Return whether a browser asks for a page that its user may visit later.
+
+    Any page may have it do so, and Chromium then says of the request that no page caused it.
+    """
+    return "prefetch" in (headers.get("sec-purpose") or headers.get("purpose", ""))
+
+
+def _is_framed(headers: Headers) -> bool:
+    return headers.get("sec-fetch-dest", "") in _FRAMES
+
+
+def _is_followed_link(method: str, path: str, headers: Headers) -> bool:
+    """Return whether a link leads the top window of a browser to a page."""
+    is_page = path in _LINKED_PAGES or path.startswith(_LINKED_DOCUMENTS)
+    is_top = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == (
+        "navigate",
+        "document",
+    )
+    return method == "GET" and is_page and is_top
 
 
 def _is_loopback(host: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -22,7 +22,15 @@ from crx_serve.metrics import Metrics
 
 # Paths that are answered beside any number of requests.
 _UNCOUNTED = ("/health", "/metrics")
-_NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+# What is no page must not become one because a browser takes it for one, and no page of another
+# site may frame, load or hold the window of what the server sends.
+_CONFINING = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+_NO_FRAMES = (b"content-security-policy", b"frame-ancestors 'none'")
 # A body that is too long is read this far, so that the client gets to read the answer.
 _DRAINED_BODIES = 4
 # A length with more digits is more than any limit.
@@ -213,8 +221,7 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            # What is no page must not become one because a browser takes it for one.
-            message = {**message, "headers": [*message.get("headers", ()), _NO_SNIFFING]}
+            message = {**message, "headers": _confine(message.get("headers", ()))}
             if _is_stream(message):
                 self.release()
         elif message["type"] == "http.response.body":
@@ -273,6 +280,14 @@ async def _send_refusal(
     response.headers.update({**refusal.headers, "connection": "close"})
     exchange.closed = False
     await response(scope, receive, exchange.send)
+
+
+def _confine(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer with those that keep pages of other sites out."""
+    own = list(headers)
+    names = {name.lower() for name, _ in own}
+    added = (*_CONFINING, _NO_FRAMES)
+    return own + [header for header in added if header[0] not in names]
 
 
 def _is_stream(message: Message) -> bool:

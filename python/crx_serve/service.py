@@ -24,10 +24,10 @@ from crx.index.page_picture import draw_document_page
 from crx.ingest.page_values import PagePicture
 from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
-from crx.retrieve.copies import describe_copies, fold_copies, leave_out_copies
-from crx.retrieve.marks import read_marks
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
+from crx.show.copies import describe_copies, fold_copies, leave_out_copies
+from crx.show.marks import read_marks
 from crx.types import Result
 from crx.watch import BackgroundEmbedder
 from crx_serve.answering import Answerer, AnswerEvents

@@ -12,8 +12,8 @@ from command_line import Crx, run_process, run_terminal
 from crx.cli.excerpt import Body, count_rows, excerpt, share_rows
 from crx.cli.passages import choose_shown, layout_passages
 from crx.cli.screen import make_screen
-from crx.retrieve.copies import Copies
-from crx.retrieve.excerpt import columns
+from crx.show.copies import Copies
+from crx.show.excerpt import columns
 from crx.types import Anchor, Hit, Passage
 
 STYLE = re.compile(r"\x1b\[\d+m|\x1b\]8;;[^\x1b]*\x1b\\")

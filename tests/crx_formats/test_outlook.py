@@ -31,6 +31,7 @@ def test_a_message_is_its_headers_and_its_text_and_attachments_follow() -> None:
     assert mail.title == "Röads"
     assert mail.metadata == {
         "ext": "msg", "format": "msg", "author": "Ann <ann@example.org>", "date": "2024-05-01",
+        "from": "ann@example.org", "to": ["bob@example.org"],
         "attachments": ["b.docx", "c.png"],
     }  # fmt: skip
     assert (word.uri, word.text, word.metadata["part_of"]) == ("a.msg#1-b.docx", "Bridges", "Röads")

@@ -64,10 +64,54 @@ def test_a_form_of_another_site_is_refused_also_without_an_origin() -> None:
     assert status(LOOPBACK, "POST", content_type="application/x-www-form-urlencoded") == 415
 
 
-def test_a_link_of_another_site_leads_to_a_page_and_a_script_does_not() -> None:
-    assert status(LOOPBACK, sec_fetch_site="cross-site", sec_fetch_mode="navigate") == 0
-    assert status(LOOPBACK, sec_fetch_site="cross-site", sec_fetch_mode="no-cors") == 403
-    assert status(LOOPBACK, "POST", sec_fetch_site="cross-site", sec_fetch_mode="navigate") == 403
+FOLLOWED = {
+    "sec_fetch_site": "cross-site",
+    "sec_fetch_mode": "navigate",
+    "sec_fetch_dest": "document",
+}
+
+
+@pytest.mark.parametrize("path", ["/", "/documents/notes-1-ab", "/status", "/docs"])
+def test_a_link_of_another_site_leads_to_a_page(path: str) -> None:
+    assert status(LOOPBACK, path=path, **FOLLOWED) == 0
+    assert status(LOOPBACK, path=path, **{**FOLLOWED, "sec_fetch_site": "same-site"}) == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sec_fetch_mode": "no-cors", "sec_fetch_dest": "image"},
+        {"sec_fetch_mode": "no-cors", "sec_fetch_dest": "script"},
+        {"sec_fetch_mode": "cors", "sec_fetch_dest": "empty"},
+        {"sec_fetch_mode": "no-cors", "sec_fetch_dest": "serviceworker"},
+        {"sec_fetch_dest": "empty"},
+        {"sec_fetch_dest": ""},
+    ],
+)
+def test_what_else_a_page_of_another_site_asks_for_is_refused(change: dict[str, str]) -> None:
+    assert status(LOOPBACK, path="/", **{**FOLLOWED, **change}) == 403
+
+
+@pytest.mark.parametrize("purpose", ["prefetch", "prefetch;prerender"])
+def test_a_page_is_not_fetched_in_advance(purpose: str) -> None:
+    # What Chromium sends for the speculation rules of any page.
+    asked = {**FOLLOWED, "sec_fetch_site": "none", "sec_purpose": purpose}
+    assert status(LOOPBACK, path="/", **asked) == 403
+
+
+@pytest.mark.parametrize("dest", ["iframe", "frame", "fencedframe", "object", "embed"])
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "same-origin", "none"])
+def test_no_page_is_framed(dest: str, site: str) -> None:
+    asked = {**FOLLOWED, "sec_fetch_dest": dest, "sec_fetch_site": site}
+    assert status(LOOPBACK, path="/", **asked) == 403
+
+
+@pytest.mark.parametrize(
+    "path", ["/ask", "/results", "/preview/notes-1-ab", "/original/notes-1-ab", "/v1/status"]
+)
+def test_a_link_of_another_site_leads_to_nothing_but_a_page(path: str) -> None:
+    assert status(LOOPBACK, path=path, **FOLLOWED) == 403
+    assert status(LOOPBACK, "POST", path="/", **FOLLOWED) == 403
 
 
 @pytest.mark.parametrize(

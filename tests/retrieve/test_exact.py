@@ -13,7 +13,7 @@ import pytest
 import crx
 from crx._native import Lexical
 from crx.retrieve.exact import find_phrases, promote_exact
-from crx.retrieve.phrases import inner_words
+from crx.text.phrases import inner_words
 from crx.types import Ranking
 
 

@@ -14,11 +14,11 @@ import crx
 from crx.backends.overlap import OverlapReranker
 from crx.retrieve.parameters import Reranking
 from crx.retrieve.ports import Keys
-from crx.retrieve.query_terms import analyze_query
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import start_search
 from crx.retrieve.whole_words import promote_whole_words
+from crx.text.query_terms import analyze_query
 from crx.types import Document, Ranking
 
 PARTS = "def _apply_header(x):\n    unapply_header(x)\n\n\ndef unapply_header(x):\n    get(x)\n"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from crx import _native
 from crx.errors import UsageError
 from crx.ingest.split import labels_around
-from crx.retrieve.location import anchor_around, locate_passages
-from crx.retrieve.marks import pages_around, read_marks
+from crx.show.location import anchor_around, locate_passages
+from crx.show.marks import pages_around, read_marks
 from crx.types import Passage
 
 # The context window of today's large models. The embedder's tokens are counted, not the model's.

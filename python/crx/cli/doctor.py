@@ -34,7 +34,10 @@ State = Literal["ok", "warn", "fail"]
 
 # The module of each extra, which is searched for and not imported.
 EXTRAS = {
+    "serve": "starlette",
     "mcp": "mcp",
+    "formats": "oxmsg",
+    "convert": "onnx",
     "eval": "matplotlib",
     "ocr": "rapidocr",
     "st": "sentence_transformers",

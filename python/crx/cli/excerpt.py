@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from crx.cli.visible import visible_text
 from crx.ingest.source_code import is_source_code
-from crx.retrieve.excerpt import (
+from crx.show.excerpt import (
     LAID_OUT,
     ExcerptRow,
     ShownRows,
@@ -20,8 +20,8 @@ from crx.retrieve.excerpt import (
     shows_code,
     split_matches,
 )
-from crx.retrieve.query_terms import terms_for
-from crx.retrieve.row_choice import count_code_rows
+from crx.show.row_choice import count_code_rows
+from crx.text.query_terms import terms_for
 from crx.types import Passage
 
 # The shares of the rows of a screen that the best three hits get in prose, as far as they go. Tuned

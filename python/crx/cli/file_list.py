@@ -12,8 +12,8 @@ from crx.cli.excerpt import shorten
 from crx.cli.output import bold, dim, display_path, format_line, print_note, to_json
 from crx.cli.screen import Screen
 from crx.cli.visible import visible_line
-from crx.retrieve.by_file import MatchingFile, group_by_file
-from crx.retrieve.excerpt import split_matches
+from crx.show.by_file import MatchingFile, group_by_file
+from crx.show.excerpt import split_matches
 from crx.types import Result
 
 # Files that are printed unless another number is asked for.

@@ -8,8 +8,8 @@ from dataclasses import replace
 from crx.cli.output import display_path
 from crx.cli.passages import location
 from crx.cli.visible import visible_text
-from crx.retrieve.best_line import find_best_line
 from crx.retrieve.operators import QueryPattern, compile_pattern
+from crx.show.best_line import find_best_line
 from crx.types import Passage
 
 # Columns of the line that answers: with a path of usual length, a location is under 40 tokens.

@@ -20,10 +20,10 @@ from crx.cli.excerpt import (
 from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen, own_screen
 from crx.cli.visible import visible_line
-from crx.retrieve.copies import Copies, copy_uris
-from crx.retrieve.excerpt import columns, split_matches
-from crx.retrieve.query_terms import terms_for
-from crx.retrieve.shown_text import text_ngrams
+from crx.show.copies import Copies, copy_uris
+from crx.show.excerpt import columns, split_matches
+from crx.show.shown_text import text_ngrams
+from crx.text.query_terms import terms_for
 from crx.types import Citation, Hit, Passage
 
 # The label of a context: a model's words about a document are not taken for the document's own.

@@ -29,10 +29,10 @@ from crx.config import resolve
 from crx.errors import UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
-from crx.retrieve.copies import fold_copies
-from crx.retrieve.excerpt import columns
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
 from crx.retrieve.search_notes import NEAR_IN_MEANING
+from crx.show.copies import fold_copies
+from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]

@@ -17,8 +17,8 @@ from crx.cli.progress import format_duration
 from crx.cli.tables import format_size, format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
+from crx.index.open_store import BASE, UNFINISHED_COPY
 from crx.index.reader import open_reader
-from crx.ingest.open_store import BASE, UNFINISHED_COPY
 from crx.ingest.paths import path_of
 from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
 from crx.labels import count_label

@@ -10,10 +10,10 @@ from itertools import accumulate
 from crx.cli.output import display_path
 from crx.cli.visible import visible_text
 from crx.ingest.paths import is_below, path_of
-from crx.retrieve.excerpt import find_excerpt, split_matches
 from crx.retrieve.operators import QueryPattern, compile_pattern
-from crx.retrieve.query_terms import terms_for
-from crx.retrieve.row_choice import find_terms
+from crx.show.excerpt import find_excerpt, split_matches
+from crx.show.row_choice import find_terms
+from crx.text.query_terms import terms_for
 from crx.types import Passage
 
 # Lines of a passage that are given at most.

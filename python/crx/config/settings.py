@@ -236,10 +236,6 @@ class Settings:
     )
 
 
-# The settings of earlier versions that are ignored, each with the reason.
-REMOVED = {"vector_codes": "vectors themselves are always compared"}
-
-
 class Variable(NamedTuple):
     """An environment variable that is not the value of a setting."""
 
@@ -294,11 +290,6 @@ def describe() -> list[Description]:
     ]
 
 
-def describe_removed(name: str) -> str:
-    """Return the line about a setting that an earlier version had."""
-    return f"{name} is no longer a setting: {REMOVED[name]}"
-
-
 # The native core takes whole numbers of 32 bits.
 MOST_WHOLE = 2**31 - 1
 
@@ -310,8 +301,6 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     the file or variable in its message.
     """
     source = "" if origin == ARGUMENT else f"{origin}: "
-    if name in REMOVED:
-        raise UsageError(f"{source}{describe_removed(name)}; leave it out")
     if name not in _FIELDS:
         near = nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'

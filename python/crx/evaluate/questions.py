@@ -20,7 +20,7 @@ from crx.evaluate.datasets import read_rows, required_text
 from crx.ingest.split import split
 from crx.protocols import Generator
 from crx.registry import load_embedder
-from crx.retrieve.marks import read_marks
+from crx.show.marks import read_marks
 from crx.types import Document
 
 # Characters of a chunk to ask about, about a paragraph; shorter ones are used only if all are.

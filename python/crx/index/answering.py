@@ -11,8 +11,8 @@ from crx.answer.prompt import QuotedPassages, quote
 from crx.answer.stream import AnswerStream
 from crx.index.reader import IndexReader
 from crx.protocols import Generator
-from crx.retrieve.copies import describe_copies, leave_out_copies
 from crx.retrieve.request import Where
+from crx.show.copies import describe_copies, leave_out_copies
 from crx.types import Answer, Window
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol
 
 from crx import _native
 from crx.errors import Damaged
+from crx.index.file_searcher import FileSearcher
 from crx.index.leg_files import LegFiles, VectorFiles
+from crx.index.open_store import open_store
 from crx.index.snapshot import Snapshots
 from crx.index.writer import WriteAccess, Writer, open_writer
-from crx.ingest.open_store import open_store
-from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.ports import Searcher, StatusReader
 
 

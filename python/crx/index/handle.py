@@ -23,6 +23,7 @@ from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
 from crx.index.arguments import each_path, require_each
 from crx.index.files import OpenFiles
+from crx.index.open_store import copy_index, create_index, is_complete, open_store
 from crx.index.reader import check_location
 from crx.index.verify import rebuild_files, verify_archive, verify_files
 from crx.index.writer import Writer
@@ -30,7 +31,6 @@ from crx.ingest.embed_pending import MadeVectors, make_vectors
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
-from crx.ingest.open_store import copy_index, create_index, is_complete, open_store
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from crx import _native
 from crx.config import Settings
 from crx.errors import UsageError
+from crx.index.bm25_files import open_bm25
 from crx.index.seal_key import seal_key
-from crx.retrieve.bm25_files import open_bm25
-from crx.retrieve.vector_leg import VectorLeg
+from crx.index.vector_leg import VectorLeg
 
 OWN_GRAPH = "crx"
 GRAPHS = (OWN_GRAPH, "usearch")

@@ -16,7 +16,7 @@ from crx.errors import UsageError
 from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.regular_file import read_indexed_file
 from crx.ingest.worker.page_renderer import PageRenderer
-from crx.retrieve.marks import read_marks
+from crx.show.marks import read_marks
 from crx.types import Mark
 
 

@@ -19,21 +19,21 @@ from crx.config import (
     settings_of_index,
 )
 from crx.errors import UsageError
+from crx.index.file_searcher import FileSearcher
 from crx.index.files import OpenFiles, OpenIndex
 from crx.index.leg_files import VectorFiles
+from crx.index.open_store import describe_unfinished_copy, require_utf_8
+from crx.index.self_check import check_documents
 from crx.ingest.file_systems import require_local_disk
-from crx.ingest.open_store import describe_unfinished_copy, require_utf_8
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, load_shipped, without_password
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import describe_unread_documents
-from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.operators import Match
 from crx.retrieve.ports import StatusReader
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.retrieve.search_models import SearchModels
-from crx.retrieve.self_check import check_documents
 from crx.types import LEGS, Leg, Result, Status, Window
 
 Reader = TypeVar("Reader", bound="IndexReader")
@@ -290,7 +290,7 @@ def check_location(path: str | os.PathLike[str], settings: Settings) -> Path | s
 def _open_files(path: Path | str, vectors: VectorFiles) -> OpenIndex:
     if isinstance(path, Path):
         return OpenFiles.open(path, vectors)
-    opened: OpenIndex = load_shipped("crx.openers", "address")(path)
+    opened: OpenIndex = load_shipped("crx.openers", "database", address=path)(path)
     return opened
 
 

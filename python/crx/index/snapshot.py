@@ -14,11 +14,11 @@ from pathlib import Path
 
 from crx import _native
 from crx.errors import Damaged, Incompatible, fact
+from crx.index.file_searcher import FileSearcher
 from crx.index.leg_files import LegFiles
+from crx.index.open_store import open_store
+from crx.index.vector_leg import VectorLeg
 from crx.index.writer import WriteAccess, catch_up
-from crx.ingest.open_store import open_store
-from crx.retrieve.file_searcher import FileSearcher
-from crx.retrieve.vector_leg import VectorLeg
 
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5

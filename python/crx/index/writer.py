@@ -15,11 +15,11 @@ from weakref import WeakSet, WeakValueDictionary
 
 from crx import _native
 from crx.errors import Locked, NoRoom, SystemFailure
+from crx.index.bm25_files import record_files
 from crx.index.leg_files import LegFiles
-from crx.ingest.open_store import open_store
-from crx.retrieve.bm25_files import record_files
-from crx.retrieve.self_check import require_found
-from crx.retrieve.vector_leg import VectorLeg
+from crx.index.open_store import open_store
+from crx.index.self_check import require_found
+from crx.index.vector_leg import VectorLeg
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
 SECONDS_BETWEEN_COMMITS = 0.5

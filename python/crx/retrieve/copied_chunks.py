@@ -14,12 +14,12 @@ import numpy as np
 import orjson
 
 from crx import _native
-from crx.retrieve.copies import group_originals
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.leg_search import search_reachable_legs
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
 from crx.retrieve.unknown_words import keep_near
+from crx.show.copies import group_originals
 from crx.types import LEGS, Ranking
 
 # How many times as many chunks the legs give if most of those that they gave are copies.

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence, Set
 import numpy as np
 
 from crx import _native
-from crx.retrieve.phrases import inner_words, normalize_text, occurs
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import EMPTY, Search
+from crx.text.phrases import inner_words, normalize_text, occurs
 from crx.types import Ranking
 
 # Candidates of a ranking whose texts are read: a chunk with all words of a phrase ranks high.

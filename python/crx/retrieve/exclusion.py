@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.retrieve.operators import parse_words
-from crx.retrieve.phrases import inner_words, normalize_text, occurs
 from crx.retrieve.ports import DenseLeg, Found, Keys, LexicalLeg, TermIndex
 from crx.retrieve.search_state import ChunkRows, Search
+from crx.text.phrases import inner_words, normalize_text, occurs
 
 # A leg is asked for more chunks until enough are left, four times as many each time, up to this.
 _DEEPER = 4

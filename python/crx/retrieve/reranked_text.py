@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from crx.ingest.embedding_prefix import embedding_prefix
-from crx.retrieve.query_terms import analyze_query
 from crx.retrieve.rows import ChunkRow
+from crx.text.query_terms import analyze_query
 
 # Characters of an excerpt, and of the pieces that it is made of.
 EXCERPT_CHARS = 320

@@ -20,7 +20,6 @@ from crx import _native
 from crx.errors import Unavailable
 from crx.retrieve.ports import DenseLeg, Keys
 from crx.retrieve.query_language import detect_query_langs, primary_language
-from crx.retrieve.query_terms import wholes_of
 from crx.retrieve.search_notes import (
     NEAR_IN_MEANING,
     NO_SUCH_WORDS,
@@ -31,6 +30,7 @@ from crx.retrieve.search_notes import (
 )
 from crx.retrieve.search_state import EMPTY, Search
 from crx.retrieve.spelling import find_function_words, is_known_word
+from crx.text.query_terms import wholes_of
 from crx.types import Ranking
 
 # Queries about anything and about nothing.

@@ -13,8 +13,8 @@ import numpy as np
 
 from crx import _native
 from crx.retrieve.exact import VALUE
-from crx.retrieve.query_terms import analyze_query
 from crx.retrieve.search_state import EMPTY, Search
+from crx.text.query_terms import analyze_query
 from crx.types import Ranking
 
 # Candidates of BM25 whose texts are read, besides those of the ranking.

@@ -9,14 +9,14 @@ import numpy as np
 import orjson
 
 from crx.ingest.split import labels_around
-from crx.retrieve.answer_span import find_answers
 from crx.retrieve.exclusion import holds_excluded
-from crx.retrieve.location import anchor_around, locate_passage
-from crx.retrieve.marks import pages_around, read_marks
 from crx.retrieve.operators import matched_text
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.rows import PassageRow
 from crx.retrieve.search_state import Search
+from crx.show.answer_span import find_answers
+from crx.show.location import anchor_around, locate_passage
+from crx.show.marks import pages_around, read_marks
 from crx.types import FOLDER_DESCRIPTION, Hit, Passage, Window
 
 

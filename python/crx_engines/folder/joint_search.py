@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from crx.errors import IndexFailure, NotAnIndex
+from crx.index.file_searcher import FileSearcher
 from crx.index.reader import IndexReader, describe_empty
 from crx.registry import NO_EMBEDDER
-from crx.retrieve.file_searcher import FileSearcher
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search
 from crx.types import LEGS, Passage, Result

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.config import resolve
 from crx.errors import NotAnIndex
+from crx.index.file_searcher import FileDense
 from crx.index.files import OpenFiles
 from crx.index.leg_files import VectorFiles
-from crx.ingest.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
+from crx.index.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
+from crx.index.vector_leg import VectorLeg
 from crx.ingest.roots import SETTINGS_OF_ROOTS
-from crx.retrieve.file_searcher import FileDense
-from crx.retrieve.vector_leg import VectorLeg
 from crx.types import Ranking
 from crx_engines.engine.protocol import (
     OUTCOME,

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from crx import _native
-from crx.retrieve.best_line import find_best_line
-from crx.retrieve.by_file import FileLine
-from crx.retrieve.excerpt import find_excerpt, wrap
+from crx.show.best_line import find_best_line
+from crx.show.by_file import FileLine
+from crx.show.excerpt import find_excerpt, wrap
 from crx_serve.passages import as_passage, describe_files
 from crx_serve.responses import (
     DocumentList,

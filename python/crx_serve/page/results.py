@@ -15,7 +15,7 @@ from crx import _native
 from crx.errors import NotFound
 from crx.index.snapshot import is_told_by_status
 from crx.ingest.formats import LANGUAGES
-from crx.retrieve.excerpt import ExcerptRow, find_excerpt
+from crx.show.excerpt import ExcerptRow, find_excerpt
 from crx.types import Hit
 from crx_serve.facets import Facets, count_documents, merge_facets
 from crx_serve.page.chips import list_filters

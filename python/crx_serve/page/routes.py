@@ -17,7 +17,7 @@ from starlette.routing import Route
 from crx import _native
 from crx.errors import IndexFailure, NotAnIndex
 from crx.ingest.formats import is_as_written
-from crx_serve.access import ADD_FOLDER
+from crx_serve.access import ADD_FOLDER, is_from_elsewhere
 from crx_serve.added_folders import FolderAdder
 from crx_serve.answering import REMOTE_ANSWERS
 from crx_serve.app import OPERATIONS, Extension
@@ -53,8 +53,6 @@ _ASSETS = {
     "searches.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-# Values of Sec-Fetch-Site of a request that a page of another site made.
-_FOREIGN = ("cross-site", "same-site")
 
 
 def page_extension(service: SearchService, *, adder: FolderAdder | None = None) -> Extension:
@@ -108,9 +106,10 @@ class _PageRoutes:
         return endpoint
 
     def search(self, request: Request) -> Markup:
-        """Render the page of a search."""
+        """Render the page of a search, which waits for a click if another site asked for it."""
         form = read_form(request.query_params)
-        results = self._results(form)
+        waits = form.query and is_from_elsewhere(request.headers)
+        results = render("unasked.html", {"form": form}) if waits else self._results(form)
         title = f"{form.query} - crx" if form.query else "crx"
         main = (self._form(form), results, render("no_preview.html", {}))
         return render_page(title, *main, state=self._state(), kind="search")
@@ -172,8 +171,7 @@ class _PageRoutes:
             form = read_form(request.query_params)
         except EXPECTED as error:
             return _failure(error)
-        # A link of another site must not have a model work.
-        if not form.query or request.headers.get("sec-fetch-site") in _FOREIGN:
+        if not form.query:
             return RedirectResponse(form.url(), 303)
         return StreamingResponse(
             self._answer_page(form), media_type="text/html", headers=SECURITY_HEADERS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from crx import _native
-from crx.retrieve.excerpt import split_matches
-from crx.retrieve.query_terms import terms_for
+from crx.show.excerpt import split_matches
+from crx.text.query_terms import terms_for
 
 
 class Piece(NamedTuple):

@@ -20,8 +20,8 @@ from served import serving_app
 from tokenizers import Tokenizer
 
 from crx.models.store import find_model
-from crx.retrieve.location import anchor_around
-from crx.retrieve.marks import pages_around
+from crx.show.location import anchor_around
+from crx.show.marks import pages_around
 from crx.types import Document, Mark, MarkKind
 from crx_serve.access import make_policy
 from crx_serve.app import create_app

@@ -337,9 +337,34 @@ def test_an_answer_without_a_script_is_streamed_with_its_citations(page: Client)
     assert html.endswith("</html>")
 
 
+LINK = {
+    "Sec_Fetch_Site": "cross-site",
+    "Sec_Fetch_Mode": "navigate",
+    "Sec_Fetch_Dest": "document",
+}
+
+
+def test_a_link_of_another_site_fills_the_form_and_searches_for_nothing(page: Client) -> None:
+    answer = page.get("/?q=krill", **LINK)
+    html = answer.body.decode()
+    assert answer.status == 200
+    assert 'value="krill"' in html
+    assert "Another site asked for this search" in html
+    assert 'class="open"' not in html
+    assert 'class="open"' in page.get("/?q=krill", Sec_Fetch_Site="same-origin").body.decode()
+
+
 def test_a_link_of_another_site_does_not_make_a_model_answer(page: Client) -> None:
-    answer = page.get("/ask?q=krill", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate")
-    assert (answer.status, answer.headers["location"]) == (303, "/?q=krill")
+    assert page.get("/ask?q=krill", **LINK).status == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/page.js", "/v1/status", "/health", "/nowhere"])
+def test_every_answer_is_kept_from_the_pages_of_other_sites(path: str, page: Client) -> None:
+    headers = page.get(path).headers
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
 
 
 def test_the_state_says_what_a_search_lacks_and_the_status_what_there_is(page: Client) -> None:

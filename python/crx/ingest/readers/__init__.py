@@ -62,7 +62,8 @@ _EXTENSIONS = {
     "parquet": (".parquet",),
     "contacts": (".vcf", ".vcard", ".ics", ".ical"),
     "subtitles": (".srt", ".vtt"),
-    "mail": (".eml", ".mbox"),
+    "mail": (".eml", ".emlx", ".mbox"),
+    "mhtml": (".mht", ".mhtml"),
     "code": tuple(LANGUAGES),
 }
 _NAMES = {extension: name for name, each in _EXTENSIONS.items() for extension in each}

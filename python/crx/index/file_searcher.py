@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import Damaged
+from crx.index.vector_leg import VectorLeg
 from crx.retrieve.ports import Found, Legs, Matching
-from crx.retrieve.vector_leg import VectorLeg
 
 # Chunks of which BM25 is searched in less than half a millisecond, the time of a hand-over between
 # two threads of which both run Python.

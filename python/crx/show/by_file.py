@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from crx.retrieve.excerpt import find_excerpt
+from crx.show.excerpt import find_excerpt
 from crx.types import Passage
 
 # Lines of a file, and of one of its passages.

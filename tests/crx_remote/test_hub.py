@@ -18,10 +18,10 @@ from tiny_model import make_model
 
 from crx.errors import NoRoom, UsageError
 from crx.models import add_model
-from crx.models import hub as client
 from crx.models.card import read_card
 from crx.models.hub_address import HubAddress, parse_hub_address
 from crx.models.licences import forbids_commercial_use, is_permissive
+from crx_remote import hub as client
 
 pytest.importorskip("huggingface_hub")
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple
 
-from crx.retrieve.phrases import occurs
-from crx.retrieve.query_terms import analyze_query
+from crx.text.phrases import occurs
+from crx.text.query_terms import analyze_query
 
 # What counts in prose, in the logarithm of the odds that a row answers: the share of the query's
 # terms in the row and the one before, and in the five around it, and how full it is, since

@@ -15,7 +15,7 @@ from crx_process import CrxHere, make_folders
 import crx
 from crx.errors import Damaged, NotAnIndex, UsageError
 from crx.index.handle import Index
-from crx.ingest.salvage import Salvaged, salvage_index
+from crx.index.salvage import Salvaged, salvage_index
 from crx.types import Document, Verification
 
 PAGE = 4096

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crx.retrieve.query_terms import analyze_query
+from crx.text.query_terms import analyze_query
 
 
 def find_answer(text: str, query: str) -> tuple[int, int]:

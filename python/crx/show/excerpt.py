@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from crx import _native
 from crx.ingest.source_code import is_source_code
-from crx.retrieve.reflow import JoinedLine, has_sentences, join_paragraphs
-from crx.retrieve.row_choice import choose_code, choose_prose, find_terms
-from crx.retrieve.shown_text import shown_shares
+from crx.show.reflow import JoinedLine, has_sentences, join_paragraphs
+from crx.show.row_choice import choose_code, choose_prose, find_terms
+from crx.show.shown_text import shown_shares
 from crx.types import Passage
 
 # Characters around the hit's chunk that are laid out to choose rows from.

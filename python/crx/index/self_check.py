@@ -9,8 +9,8 @@ import orjson
 
 from crx import _native
 from crx.errors import Damaged
-from crx.retrieve.file_searcher import FileDense, FileSearcher
-from crx.retrieve.vector_leg import VectorLeg
+from crx.index.file_searcher import FileDense, FileSearcher
+from crx.index.vector_leg import VectorLeg
 
 # Chunks of a document that are looked up at most: more cost as much as a search of a whole index.
 MAX_CHUNKS = 2000

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from crx import _native
-from crx.retrieve.answer_span import find_answer
-from crx.retrieve.excerpt import ExcerptRow, layout_rows
+from crx.show.answer_span import find_answer
+from crx.show.excerpt import ExcerptRow, layout_rows
 from crx.types import Hit
 
 # A row with a letter or a digit that does not open or close a block of code.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crx import _native
-from crx.errors import UsageError
+from crx.context.archive import ContextArchive, read_archive, restore_contexts
+from crx.errors import Damaged, NotAnIndex, UsageError
+from crx.index.open_store import create_index, open_stored_form
 from crx.ingest.file_systems import require_local_disk
 
 
@@ -71,3 +73,38 @@ def salvage_index(source: Path, target: Path, *, settings: Mapping[str, str]) ->
         pages_lost=counts["pages_lost"],
         removed_may_be_back=bool(counts["removed_may_be_back"]),
     )
+
+
+def salvage_with_archive(source: Path, target: Path, *, settings: Mapping[str, str]) -> Salvaged:
+    """Take the intact rows of the index `source`, and the archived contexts that they lack.
+
+    Chunks get these contexts when their documents are added again. If no row is intact or the
+    database is gone, the new index has the archived contexts alone. Raises as `salvage_index`, and
+    `SystemFailure` if the archive cannot be read.
+    """
+    archived = read_archive(source).contexts
+    found = _salvage_rows(source, target, settings=settings, required=not archived)
+    if not archived:
+        return found
+    store = open_stored_form(target, write=True)
+    try:
+        count = restore_contexts(store, archived)
+        with ContextArchive(target) as archive:
+            for context in archived:
+                archive.add(context)
+    finally:
+        store.close()
+    return replace(found, contexts_archived=count)
+
+
+def _salvage_rows(
+    source: Path, target: Path, *, settings: Mapping[str, str], required: bool
+) -> Salvaged:
+    """Return what was taken; without an intact row, an empty index is made unless `required`."""
+    try:
+        return salvage_index(source, target, settings=settings)
+    except (Damaged, NotAnIndex):
+        if required:
+            raise
+    create_index(target, settings)
+    return Salvaged(database_lost=True)

@@ -11,7 +11,7 @@ import hashlib
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,7 @@ from typing import Any
 from crx.config import refuse_offline
 from crx.errors import CrxError, ModelError, NoRoom, UsageError
 from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
-from crx.models.hub_address import SCHEME, HubAddress
+from crx.models.hub_address import SCHEME, HubAddress, HubFile, HubModel
 from crx.models.hub_cache import CachedSnapshot, cache_folder, find_snapshot
 from crx.models.hub_files import choose_files
 from crx.models.licences import require_accepted
@@ -37,41 +37,6 @@ _ADVICE = {
     404: "no such model, revision or file",
     429: "too many requests; try again later",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class HubFile:
-    """A file on the hub: its SHA-256 if it is large, else the id of its git blob (SHA-1)."""
-
-    name: str
-    size_bytes: int
-    sha256: str
-    blob_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class HubModel:
-    """A model on the hub at one commit, and the files of it that crx reads.
-
-    `cached` is its snapshot if the hub could not be reached and the cache has it; `files` is then
-    empty.
-    """
-
-    address: HubAddress
-    commit: str
-    licence: str
-    languages: tuple[str, ...]
-    files: tuple[HubFile, ...]
-    cached: Path | None = None
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(file.size_bytes for file in self.files)
-
-    @property
-    def title(self) -> str:
-        """The repository and the beginning of its commit."""
-        return f"{SCHEME}{self.address.repository} at {self.commit[:7]}"
 
 
 def find_hub_model(address: HubAddress) -> HubModel:

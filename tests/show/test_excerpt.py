@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx import _native
-from crx.retrieve.excerpt import ExcerptRow, find_excerpt, shows_code, split_matches, wrap
-from crx.retrieve.shown_text import text_ngrams
+from crx.show.excerpt import ExcerptRow, find_excerpt, shows_code, split_matches, wrap
+from crx.show.shown_text import text_ngrams
 from crx.types import Hit, Passage, Stage
 
 

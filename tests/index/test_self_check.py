@@ -11,8 +11,8 @@ import crx
 from crx import _native
 from crx.cli import run
 from crx.errors import Damaged
+from crx.index.self_check import require_found
 from crx.index.writer import Writer
-from crx.retrieve.self_check import require_found
 
 SETTINGS = {"embedder": "hashed"}
 DOCUMENT = crx.Document("mem:1", "Herons eat fish.")

@@ -1,0 +1,1 @@
+"""What is shown of passages: excerpts, rows, lines, locations, files, copies."""
