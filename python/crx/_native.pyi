@@ -47,6 +47,7 @@ __all__ = [
     "fuse_scores",
     "is_source",
     "is_source_code",
+    "letter_scores",
     "outline",
     "page_text",
     "pdf_lines",
@@ -139,8 +140,14 @@ def query_terms(
 ) -> list[list[tuple[str, float]]]:
     """Return the distinct terms of each text, as a query has them, with their weights.
 
-    A weight is 1, or a quarter for a function word, times 1 + ln n for a word that occurs n times;
-    the terms of `name`, the part of the query that names a document, have half of that.
+    A weight is 1 + ln n for a word that occurs n times, or a quarter for a function word; the terms of `name`, the part of the query that names a document, have half of that.
+    """
+
+def letter_scores(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the score (n,) of each text by the letters that its words share with those of a query.
+
+    It is the BM25 score of the groups of four letters, by their frequencies in these texts; 0 for a
+    query in scripts without spaces.
     """
 
 def query_words(

@@ -42,11 +42,7 @@ fn unified(c: char) -> char {
         '\u{6CC}' => '\u{64A}',
         '\u{6A9}' => '\u{643}',
         _ => {
-            let digit = |zero: &u32| {
-                u32::from(c)
-                    .checked_sub(*zero)
-                    .filter(|&digit| digit < 10)
-            };
+            let digit = |zero: &u32| u32::from(c).checked_sub(*zero).filter(|&digit| digit < 10);
             let digit = ZEROS.iter().find_map(digit);
             digit
                 .and_then(|digit| char::from_digit(digit, 10))

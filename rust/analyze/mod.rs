@@ -184,6 +184,25 @@ pub fn terms(text: &str, lang: &str) -> Vec<String> {
     Analyzer::for_documents(lang).terms(text)
 }
 
+/// Calls a function with each word of a text, folded, in scripts with spaces.
+pub fn each_folded_word(text: &str, mut take: impl FnMut(&str)) {
+    let (mut clean, mut word, mut folded) = (String::new(), String::new(), String::new());
+    fold::clean(text, &mut clean);
+    for c in clean.chars().chain([' ']) {
+        match class_of(c) {
+            Class::Word => fold::lower(c, &mut word),
+            Class::Mark => word.push(c),
+            _ if word.is_empty() => {}
+            _ => {
+                folded.clear();
+                fold::unaccented(&word, &mut folded);
+                word.clear();
+                take(&folded);
+            }
+        }
+    }
+}
+
 /// Returns the terms of a text in scripts without spaces as spans of characters: each is a bigram, or
 /// a character that is alone.
 pub fn unspaced_spans(text: &str) -> Vec<(usize, usize)> {

@@ -35,8 +35,8 @@ const NAME_FACTOR: f64 = 0.5;
 pub struct QueryTerm {
     /// The term.
     pub term: String,
-    /// 1, or less for a function word and a term with hiragana; more for a word that the query repeats
-    /// n times: times 1 + ln n.
+    /// 1 + ln n for a word that the query has n times; less for a function word and a term with
+    /// hiragana, which are repeated by grammar alone.
     pub weight: f64,
     /// The number of its word in the query. The stems of one word in several languages have one
     /// document frequency together: alone, the stem of a rare language would outweigh all others.
@@ -97,19 +97,16 @@ impl QueryAnalyzer {
         let mut terms = BTreeMap::new();
         for (word, (stems, count)) in words.iter().enumerate() {
             let is_function = functions.is_some_and(|(at, of_lang)| of_lang.contains(&stems[*at]));
-            let repeated = 1.0 + f64::from(*count).ln();
             for term in stems {
                 let weight = if is_function {
                     FUNCTION_WEIGHT
                 } else if term.contains(is_hiragana) {
                     HIRAGANA_WEIGHT
                 } else {
-                    1.0
+                    1.0 + f64::from(*count).ln()
                 };
                 // A term of two words is of the first.
-                terms
-                    .entry(term.as_str())
-                    .or_insert((weight * repeated, word));
+                terms.entry(term.as_str()).or_insert((weight, word));
             }
         }
         let term = |(term, (weight, word)): (&str, _)| QueryTerm {

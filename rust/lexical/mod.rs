@@ -13,6 +13,7 @@ mod commit;
 mod containing;
 mod deletion;
 mod inverter;
+mod letters;
 mod postings;
 mod schema;
 mod segment;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tantivy::Index;
 use tantivy::directory::MmapDirectory;
 
+pub use letters::letter_scores;
 pub use writer::ChunkFields;
 
 use crate::analyze::{Analyzer, QueryAnalyzer, QueryTerm};

@@ -1,7 +1,9 @@
 //! Python bindings of analysis, splitting and hashing.
 
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -118,6 +120,18 @@ fn document_lang(py: Python<'_>, text: &str, likely: &str) -> &'static str {
     py.detach(|| analyze::document_lang(text, likely))
 }
 
+/// Returns the score of each text by the letters that its words share with those of a query.
+#[pyfunction]
+fn letter_scores<'py>(
+    py: Python<'py>,
+    query: &str,
+    texts: Vec<pyo3::pybacked::PyBackedStr>,
+) -> Bound<'py, PyArray1<f32>> {
+    let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    py.detach(|| crate::lexical::letter_scores(query, &texts))
+        .into_pyarray(py)
+}
+
 /// Returns the spans, in characters, of the terms in scripts without spaces.
 #[pyfunction]
 fn unspaced_spans(text: &str) -> Vec<(usize, usize)> {
@@ -141,6 +155,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detect_lang, module)?)?;
     module.add_function(wrap_pyfunction!(digest, module)?)?;
     module.add_function(wrap_pyfunction!(document_lang, module)?)?;
+    module.add_function(wrap_pyfunction!(letter_scores, module)?)?;
     module.add_function(wrap_pyfunction!(query_terms, module)?)?;
     module.add_function(wrap_pyfunction!(query_words, module)?)?;
     module.add_function(wrap_pyfunction!(unspaced_spans, module)?)?;
