@@ -50,6 +50,7 @@ SHIPPED = {
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
     "crx.mail": {
         "msg": ("crx_formats.outlook:parse", "formats"),
         "tnef": ("crx_formats.tnef:parse", "formats"),

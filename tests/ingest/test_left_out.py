@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crx.errors import InputError
 from crx.ingest.readers.left_out import LeftOut
 
@@ -52,3 +54,11 @@ def test_a_reason_is_one_short_line() -> None:
     left_out = LeftOut()
     left_out.add("notes", "first\nsecond " + "x" * 1000)
     assert left_out.metadata()["left_out_reasons"] == ["first second " + "x" * 187]
+
+
+def test_an_interrupt_is_none_of_these_failures() -> None:
+    def interrupt() -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LeftOut().attempt("notes", interrupt, plain="")

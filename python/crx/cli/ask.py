@@ -18,6 +18,7 @@ from crx.cli.options import (
     parse_settings,
     searchable_index,
     set_option,
+    time_options,
     where_option,
 )
 from crx.cli.output import (
@@ -51,6 +52,7 @@ from crx.types import Answer, Passage
 @k_option
 @answer_window_option
 @where_option
+@time_options
 @click.option(
     "--whole",
     is_flag=True,
@@ -66,6 +68,8 @@ def command(
     k: int | None,
     window: str | None,
     conditions: tuple[str, ...],
+    since: str,
+    before: str,
     whole: bool,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -87,7 +91,7 @@ def command(
                 question,
                 k=k,
                 window=parse_window(window or "auto"),
-                where=parse_where(conditions),
+                where=parse_where(conditions, since=since, before=before),
             )
         )
         stream = index.stream_answer(prompt, with_=generator, on_notice=notes.print)

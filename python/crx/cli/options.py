@@ -83,6 +83,24 @@ def where_option(command: Command) -> Command:
     )(command)
 
 
+def time_options(command: Command) -> Command:
+    """Add --since and --before."""
+    since = click.option(
+        "--since",
+        default="",
+        metavar="DATE|30d",
+        help="Search only files changed since a date, or in the last days (d), weeks (w), months "
+        "(mo) or years (y).  [default: all]",
+    )
+    before = click.option(
+        "--before",
+        default="",
+        metavar="DATE|30d",
+        help="Search only files changed before that.  [default: all]",
+    )
+    return since(before(command))
+
+
 def answer_window_option(command: Command) -> Command:
     """Add --window for commands that quote passages in a prompt."""
     return click.option(

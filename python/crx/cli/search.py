@@ -19,6 +19,7 @@ from crx.cli.options import (
     parse_settings,
     searchable_index,
     set_option,
+    time_options,
     where_option,
 )
 from crx.cli.output import complete_notes, print_note, to_json
@@ -70,6 +71,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 )
 @click.option("--within-section", is_flag=True, help="Grow no passage beyond its section.")
 @where_option
+@time_options
 @click.option(
     "--leg",
     "legs",
@@ -149,6 +151,8 @@ def command(
     budget_tokens: int | None,
     within_section: bool,
     conditions: tuple[str, ...],
+    since: str,
+    before: str,
     legs: tuple[str, ...],
     order: str,
     match: Match | None,
@@ -184,7 +188,7 @@ def command(
         # Files and lines are listed for the chunks that were found, without what is around them.
         "window": 0 if is_list and window == "auto" else parse_window(window),
         "budget_tokens": None if is_list else budget_tokens,
-        "where": parse_where(conditions, here=screen.folder) or None,
+        "where": parse_where(conditions, here=screen.folder, since=since, before=before) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
         "order": "score" if by_file else order,
@@ -318,7 +322,7 @@ def _print(
 
 def _highlighted(pattern: QueryPattern, passages: Sequence[Passage]) -> str:
     """Return what a pattern matches in passages, whose words are shown as those of a query are."""
-    return matched_text(pattern, "\n".join(passage.text for passage in passages))
+    return matched_text(pattern, (passage.text for passage in passages))
 
 
 def _print_vimgrep(

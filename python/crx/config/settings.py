@@ -123,7 +123,12 @@ class Settings:
     rrf_k: float = _setting(5.0, "run", "constant of the reciprocal ranks in the fusion", least=0)
     k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
     b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
-    outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
+    outline_weight: float = _setting(
+        2.0,
+        "run",
+        "BM25 weight of the outline: half of it for prose, 3 times if a query names a document",
+        least=0,
+    )
     context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
     code_definition: float = _setting(
         1.0, "run", "raise of source code that defines a symbol of the query; 0: off", least=0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import ge, gt, le, lt
 from typing import Any, NoReturn, TypeAlias
 
@@ -49,10 +49,11 @@ class Prefixed:
 
 @dataclass(frozen=True, slots=True)
 class Globbed:
-    """Some element of the field is a text that the whole of a glob matches."""
+    """Some element of the field is a text that the whole of a glob matches, or none is."""
 
     field: str
     pattern: str
+    is_negated: bool = False
 
     def matches(self, text: str) -> bool:
         """Return whether the pattern matches a text."""
@@ -108,7 +109,7 @@ def meets(test: FilterTest, elements: Sequence[object]) -> bool:
     texts = (each for each in elements if isinstance(each, str))
     if isinstance(test, Prefixed):
         return any(text.startswith(test.prefix) for text in texts)
-    return any(test.matches(text) for text in texts)
+    return any(test.matches(text) for text in texts) != test.is_negated
 
 
 def _kind(element: object) -> type:
@@ -123,11 +124,16 @@ def _operators(field: str, wanted: object) -> list[tuple[str, object]]:
         return list(wanted.items())
     if isinstance(wanted, list | tuple):
         return [("in", list(wanted))]
-    is_pattern = isinstance(wanted, str) and any(sign in wanted for sign in "*?[")
-    return [("glob" if is_pattern and field in _PATHS else "=", wanted)]
+    return [("glob" if _is_pattern(field, wanted) else "=", wanted)]
+
+
+def _is_pattern(field: str, wanted: object) -> bool:
+    return field in _PATHS and isinstance(wanted, str) and any(sign in wanted for sign in "*?[")
 
 
 def _parse(field: str, name: str, value: object) -> FilterTest:
+    if name == "!=" and _is_pattern(field, value):
+        return replace(_parse_glob(field, value), is_negated=True)
     if name in ("=", "!="):
         return AnyOf(field, (_scalar(field, value),), is_negated=name == "!=")
     if name == "in" and isinstance(value, list | tuple):
@@ -137,15 +143,22 @@ def _parse(field: str, name: str, value: object) -> FilterTest:
     if name == "prefix" and isinstance(value, str):
         return Prefixed(field, value)
     if name == "glob" and isinstance(value, str):
-        try:
-            compile_glob(value)
-        except ValueError as error:
-            _refuse(field, f'{error}; use {{"=": ...}} for a text without wildcards')
-        return Globbed(field, value)
+        return _parse_glob(field, value)
     if name in (*_ORDER, "in", "prefix", "glob"):
         _refuse(field, f'"{name}" does not accept {orjson.dumps(value).decode()}')
     fact = f'no operator "{name}"; the operators are {_OPERATORS}'
     raise ValueError(f"filter: {field}: {fact}")
+
+
+def _parse_glob(field: str, pattern: object) -> Globbed:
+    assert isinstance(pattern, str), "no pattern"
+    # Of a path, a pattern without a slash matches its end.
+    anywhere = f"**/{pattern}" if field in _PATHS and "/" not in pattern else pattern
+    try:
+        compile_glob(anywhere)
+    except ValueError as error:
+        _refuse(field, f'{error}; use {{"=": ...}} for a text without wildcards')
+    return Globbed(field, anywhere)
 
 
 def _scalar(field: str, value: object) -> Scalar:

@@ -41,6 +41,8 @@ _FILTERS: tuple[dict[str, Any] | None, ...] = (
     {"uri": "notes/*"},
     {"source": "notes/[0-9].md"},
     {"uri": {"glob": "**#part"}},
+    {"uri": {"glob": "*.md"}},
+    {"uri": {"!=": "notes/*"}},
     {"title": {"<": "Note 2"}},
     {"absent": {"!=": 1}},
     {"absent": 1},

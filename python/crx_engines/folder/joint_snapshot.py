@@ -32,6 +32,9 @@ from crx_engines.engine.protocol import (
 )
 from crx_engines.folder.local_engine import LocalSnapshot, found_chunk
 
+# What ends a search for a pattern before all texts are searched.
+_UNFINISHED: tuple[MatchingEnd, ...] = ("time", "bytes")
+
 
 class JointSnapshot:
     """The states of several folders; see `engine.protocol.EngineSnapshot`."""
@@ -312,8 +315,8 @@ class JointSearcher:
         keys = self.snapshot.merge_keys(each.keys for each in found)
         faults = [fault for each in found for fault in each.faults]
         ended = {each.end for each in found}
-        if "time" in ended:
-            return Matching(keys[:k], "time", faults)
+        if unfinished := next((each for each in _UNFINISHED if each in ended), None):
+            return Matching(keys[:k], unfinished, faults)
         end: MatchingEnd = "count" if "count" in ended or len(keys) > k else "complete"
         return Matching(keys[:k], end, faults)
 

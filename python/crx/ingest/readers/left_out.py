@@ -22,6 +22,7 @@ _MOST_NAMES = 20
 _REASON_CHARS = 200
 
 _Form = TypeVar("_Form")
+_Plain = TypeVar("_Plain")
 
 
 class LeftOut:
@@ -30,20 +31,23 @@ class LeftOut:
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}
 
-    def attempt(self, name: str, make: Callable[[], _Form], *, plain: _Form) -> _Form:
+    def attempt(self, name: str, make: Callable[[], _Form], *, plain: _Plain) -> _Form | _Plain:
         """Return what `make` returns, or `plain` if it raises; then `name` is left out.
 
         `make` must not return a lazy iterator, which would fail outside.
         """
         try:
             return make()
-        except Exception as failed:  # noqa: BLE001 - a fault of any kind must not lose the document
+        except BaseException as failed:
+            # A panic of Rust is no `Exception`, and its class has no module.
+            if not isinstance(failed, Exception) and type(failed).__name__ != "PanicException":
+                raise
             self.add(name, failed)
             return plain
 
-    def add(self, name: str, reason: Exception | str) -> None:
+    def add(self, name: str, reason: BaseException | str) -> None:
         """Record that an improvement or a part was left out."""
-        if isinstance(reason, Exception) and not isinstance(reason, InputError):
+        if isinstance(reason, BaseException) and not isinstance(reason, InputError):
             reason = f"{type(reason).__name__}: {reason}"
         self._reasons.setdefault(name, squeeze(str(reason))[:_REASON_CHARS])
 
@@ -60,6 +64,15 @@ class LeftOut:
             names.append(f"{len(self._reasons) - _MOST_NAMES} more")
             reasons.append("")
         return {LEFT_OUT: names, LEFT_OUT_REASONS: reasons}
+
+    def describe(self) -> str:
+        """Return the first name with its reason, for the error of a document that has no text."""
+        name, reason = next(iter(self._reasons.items()))
+        return f"{name}: {reason}"
+
+    def lines(self) -> list[str]:
+        """Return each name with its reason, for an error."""
+        return [f"{name}: {reason}" for name, reason in self._reasons.items()]
 
     def __bool__(self) -> bool:
         return bool(self._reasons)
