@@ -1,8 +1,8 @@
 """Words of each reader beside those of another program, over the test files of packages.
 
-A word is a run of letters and digits, without case and compatibility forms. The share of a file is
-that of the rival's different words which the reader has too. With repetitions, each word counts as
-often as it occurs; that share is smaller where a reader drops running headers. A file that crx
+A word is a run of letters or of digits, without case and compatibility forms. The share of a file
+is that of the rival's different words which the reader has too. With repetitions, each word counts
+as often as it occurs; that share is smaller where a reader drops running headers. A file that crx
 refuses has none of its words; a file in which the rival finds no word is left out.
 
 Run: python benches/readers.py FOLDER [--format pdf] [--files] [--json FILE]
@@ -29,7 +29,7 @@ from harness import commit, processor, write_results
 from crx.errors import InputError
 from crx.ingest.read import read_file
 
-WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W\d_]+|\d+")
 # Files that are listed with `--files`.
 LISTED = 25
 
@@ -64,7 +64,7 @@ class Result:
 def pdftotext(path: Path) -> str:
     """Return what poppler prints of a PDF, "" if it refuses it."""
     done = subprocess.run(
-        ["pdftotext", "-enc", "UTF-8", str(path), "-"], capture_output=True, check=False
+        ["pdftotext", "-cropbox", "-enc", "UTF-8", str(path), "-"], capture_output=True, check=False
     )
     return done.stdout.decode(errors="replace")
 
@@ -137,7 +137,7 @@ def print_files(results: Sequence[Result], folder: Path) -> None:
     """Print the files with the smallest shares."""
     for result in sorted(results, key=lambda result: result.share)[:LISTED]:
         path = result.path.relative_to(folder)
-        why = result.refusal or " ".join([*(result.words - result.found)][:12])
+        why = result.refusal or " ".join([*(result.words.keys() - result.found.keys())][:12])
         print(f"{result.share:.3f} of {len(result.words):5} words  {path}  {why}")
     print()
 

@@ -15,8 +15,9 @@ from crx import _native
 from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
-from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
+from crx.ingest.discover import Discovery, Root, discover, read_content
 from crx.ingest.formats import path_names
+from crx.ingest.found_file import FoundFile
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of

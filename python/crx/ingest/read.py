@@ -12,13 +12,14 @@ from functools import partial
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
 from crx.ingest.formats import LANGUAGES
+from crx.ingest.found_file import FoundFile
 from crx.ingest.paths import describe_os_error, uri_of
 from crx.ingest.readers import (
     Reader,
@@ -38,9 +39,6 @@ from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
 from crx.plugins import load_format
 from crx.types import Document
-
-if TYPE_CHECKING:
-    from crx.ingest.discover import FoundFile
 
 # Bytes that the decompression of one .xz file may take: its preset -9 takes 65 million.
 _XZ_MEMORY = 256_000_000

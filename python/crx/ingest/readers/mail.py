@@ -156,8 +156,8 @@ def _messages(data: bytes, *, emlx: bool) -> Iterator[bytes]:
 
 def _parse(source: bytes) -> Letter:
     if source.startswith(OLE):
-        parts, files = load_format("crx.mail", "msg")(source)
-        return Letter(parts, files, format="msg")
+        letter: Letter = load_format("crx.mail", "msg")(source)
+        return letter
     return parse(source)
 
 
