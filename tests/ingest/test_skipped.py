@@ -89,7 +89,7 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
         "docs/other.crx: is an index",
         "docs/picture.png: is a picture (PNG)",
         "docs/pipe: is a pipe",
-        "docs/searchindex.js: is minified code",
+        "docs/searchindex.js: is a search index",
         "docs/secret.key: excluded",
     ]
     status = crx("status", "--skipped", "--documents", "--json").json
