@@ -110,9 +110,7 @@ def correct_spelling(
     words = [
         word
         for word in dict.fromkeys(_WORD.findall(rest))
-        if _is_spaced(word)
-        and word.casefold() not in function_words
-        and not _ARABIC.match(word)
+        if _is_spaced(word) and word.casefold() not in function_words and not _ARABIC.match(word)
     ]
     unknown = [word for word in words if not is_known(word)]
     may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
@@ -194,8 +192,8 @@ def _similar_identifier(
 ) -> str:
     """Return the identifier of a document that is most like an unknown one, or "".
 
-    No digit is replaced: `error_404` is not `error_405`. A name whose words are all known is replaced only by one that is one edit away: another of
-    its words may be meant.
+    No digit is replaced: `error_404` is not `error_405`. A name whose words are all known is
+    replaced only by one that is one edit away: another of its words may be meant.
     """
     whole, *_ = _native.analyze(name) or [""]
     if terms.has_term(whole):
