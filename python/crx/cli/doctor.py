@@ -37,6 +37,7 @@ State = Literal["ok", "warn", "fail"]
 EXTRAS = {
     "serve": "starlette",
     "mcp": "mcp",
+    "code": "tree_sitter",
     "formats": "oxmsg",
     "convert": "onnx",
     "eval": "matplotlib",

@@ -30,7 +30,7 @@ from crx.evaluate.pipeline_config import (
 )
 from crx.evaluate.results import METRICS, IndexingStats, Results, Values
 from crx.ingest.split import split
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 from crx.types import Document
 
 # The first and the end of some characters of a text, in code points.

@@ -20,13 +20,14 @@ from crx.evaluate.statistics import Difference, difference
 # Recall is kept for every k up to this one and printed for a few.
 MAX_K = 20
 SHOWN_KS = (1, 5, 10, 20)
-# Sizes of a prompt in tokens of the embedder, for which the coverage is measured.
-BUDGETS = (1000, 2000, 4000, 8000)
+# The first tokens of what is returned, counted by the embedder, in which answers are looked for.
+BUDGETS = (500, 1000, 2000, 4000)
+WHOLE = tuple(f"whole@{budget}" for budget in BUDGETS)
 METRICS = (
     *(f"recall@{k}" for k in range(1, MAX_K + 1)),
     "mrr",
     "ndcg@10",
-    *(f"coverage@{budget // 1000}k" for budget in BUDGETS),
+    *WHOLE,
     "tokens",
     "ms",
 )
@@ -34,7 +35,7 @@ METRICS = (
 COST_METRICS = frozenset({"tokens", "ms"})
 PRIMARY_METRIC = "recall@20"
 # The metric of a row that has the same ranking as its parent.
-COVERAGE_METRIC = "coverage@4k"
+TOKENS_METRIC = WHOLE[-1]
 _FORMAT = 1
 
 Values = NDArray[np.float64]
@@ -126,7 +127,7 @@ class Results:
     ) -> Comparison | None:
         """Compare a row with its parent, or with `baseline`; None if there is neither.
 
-        The default metric is recall@20; it is coverage@4k if only the window differs.
+        The default metric is recall@20; it is whole@4000 if only the window differs.
         """
         other = baseline if baseline is not None else find_parent(row, self.rows)
         if other is None or other == row:
@@ -134,7 +135,7 @@ class Results:
         if not metric:
             same = replace(row, window=CHUNKS) == replace(other, window=CHUNKS)
             metric = (
-                COVERAGE_METRIC if same and "auto" in (row.window, other.window) else PRIMARY_METRIC
+                TOKENS_METRIC if same and "auto" in (row.window, other.window) else PRIMARY_METRIC
             )
         return Comparison(
             other, metric, difference(self.values_of(row, metric), self.values_of(other, metric))

@@ -17,7 +17,7 @@ from crx.retrieve.reranked_text import situated_excerpts, situated_text
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import Search
 from crx.retrieve.timed_scoring import ScoringSpeed, TimedScoring
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 from crx.types import Ranking
 
 # If fewer candidates than these, or than there are, can be read whole, excerpts are read. If too

@@ -13,6 +13,7 @@ from crx.evaluate.results import (
     BUDGETS,
     PRIMARY_METRIC,
     SHOWN_KS,
+    WHOLE,
     Comparison,
     IndexingStats,
     Results,
@@ -23,7 +24,6 @@ from crx.evaluate.statistics import RESAMPLES, Difference, smallest_significant_
 UNNAMED_GROUP = "other"
 # Failed questions whose ids are printed.
 LISTED_IDS = 5
-COVERAGES = tuple(f"coverage@{budget // 1000}k" for budget in BUDGETS)
 
 
 def as_text(results: Results, *, metric: str = "", baseline: PipelineConfig | None = None) -> str:
@@ -52,8 +52,8 @@ def how_to_read(*, metric: str = "", baseline: PipelineConfig | None = None) -> 
     """Return what the figures of a table are."""
     other = baseline.name if baseline is not None else "the parent row of each"
     return [
-        "shares in percent: recall at 1, 5, 10 and 20 chunks; failure, 1 - recall@20; coverage, "
-        "what prompts of 1k to 8k tokens hold of the gold characters",
+        "shares in percent: recall at 1, 5, 10 and 20 chunks; failure, 1 - recall@20; answers that "
+        "stand whole in the first 500 to 4000 tokens of what is returned",
         f"difference on {metric or PRIMARY_METRIC} unless noted, in points, against {other}; "
         f"95% interval by paired bootstrap ({RESAMPLES:,} resamples), p by sign flips; "
         "not corrected for the number of rows",
@@ -127,7 +127,7 @@ def table_rows(
 ) -> list[list[str]]:
     """Return the table's head and rows; the last three columns are texts."""
     head = ["", *(f"@{k}" for k in SHOWN_KS), "failure", "MRR", "nDCG@10"]
-    head += [f"{budget // 1000}k" for budget in BUDGETS]
+    head += [f"{budget}t" for budget in BUDGETS]
     head += ["ms", "indexing", "difference", "p", "against"]
     rows = [
         _row(results, row, results.compare_row(row, metric=metric, baseline=baseline))
@@ -218,7 +218,7 @@ def _groups(groups: Mapping[str, Results]) -> dict[str, object]:
 
 def figures(results: Results, row: PipelineConfig) -> dict[str, float]:
     """Return the means of a row, by metric."""
-    names = (*(f"recall@{k}" for k in SHOWN_KS), "mrr", "ndcg@10", *COVERAGES, "tokens")
+    names = (*(f"recall@{k}" for k in SHOWN_KS), "mrr", "ndcg@10", *WHOLE, "tokens")
     return {
         **{name: results.mean(row, name) for name in names},
         "failure_rate": results.failure_rate(row),
@@ -243,7 +243,7 @@ def _row(results: Results, row: PipelineConfig, against: Comparison | None) -> l
         f"{100 * results.failure_rate(row):.1f}",
         f"{results.mean(row, 'mrr'):.3f}",
         f"{results.mean(row, 'ndcg@10'):.3f}",
-        *(f"{100 * results.mean(row, name):.1f}" for name in COVERAGES),
+        *(f"{100 * results.mean(row, name):.1f}" for name in WHOLE),
         f"{results.mean(row, 'ms'):.1f}",
         _minutes(results.indexed[row.contexts]),
         *_compared(against),

@@ -62,7 +62,7 @@ def _repositories(uris: Iterable[str]) -> list[str]:
 def _find_root(folder: str, known: dict[str, str]) -> str:
     """Return the root of the repository that a folder is in, or ""."""
     if folder not in known:
-        if Path(folder or "/", ".git").is_dir():
+        if Path(folder or "/", ".git").exists():  # a file in a worktree
             known[folder] = folder
         else:
             above = folder.rpartition("/")[0]

@@ -92,12 +92,12 @@ def choose_questions(
     """Return up to `count` candidates with their answers in documents as they are, and notes."""
     by_uri = {document.uri: document for document in documents}
     notes: list[str] = []
-    candidates = drop_ambiguous(_find_candidates(by_uri, notes))
+    candidates = drop_ambiguous(find_candidates(by_uri, notes))
     answered = ((each, each.answers()) for each in choose(candidates, seed=seed))
     return list(islice(((each, spans) for each, spans in answered if spans), count)), notes
 
 
-def _find_candidates(documents: Mapping[str, Document], notes: list[str]) -> Iterator[Candidate]:
+def find_candidates(documents: Mapping[str, Document], notes: list[str]) -> Iterator[Candidate]:
     unread: list[str] = []
     for document in documents.values():
         for find in (headings, captions, man_terms, subjects):

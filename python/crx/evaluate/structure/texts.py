@@ -19,7 +19,7 @@ _OPTION = re.compile(r"(?<![\w-])--[A-Za-z0-9][\w-]+")
 _CALL = re.compile(r"(?<=\w)[(\[<{=].*", re.DOTALL)
 # Letters and digits, and characters, of a term that is asked for.
 _MIN_LETTERS, _MAX_NAME_CHARS = 3, 60
-_AROUND_NAME = " <>[]{}\"'`:,;…"
+_AROUND_NAME = " $#<>[]{}\"'`:,;…"
 _SECTION_NUMBER = re.compile(r"\(\w+\).*")
 _CAPTION = re.compile(
     r"^[ \t]*((?:table|listing|tableau|tabelle|bảng|جدول|表) ?\d+(?:[.-]\d+)*"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import odf, sheet_ods, sheet_values, sheet_xls, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
@@ -63,7 +63,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         except InputError as failed:
             bad.append(f"{cells.name}: {failed}")
     if not text.sheets:
-        raise InputError(_describe_bad(bad) if bad else "has no text")
+        raise InputError(_describe_bad(bad)) if bad else NothingToRead("has no text")
     if uncomputed := sum(cells.uncomputed for cells in sheets):
         left_out.add("results of formulas", f"{uncomputed} were saved without one")
     metadata |= {**left_out.metadata(), "sheets": text.sheets, "format": format_}
