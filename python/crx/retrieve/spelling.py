@@ -117,7 +117,7 @@ def correct_spelling(
     unknown = [word for word in words if not is_known(word)]
     may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
     for word in unknown[:_MOST_REPLACED]:
-        replaced[word] = _replacement(word, terms, documents, is_known)
+        replaced[word] = _replacement(word, terms, documents, is_known, langs)
         if may_be_foreign and not replaced[word]:
             return None
     for name in list(dict.fromkeys(_IDENTIFIER.findall(rest)))[:_MOST_REPLACED]:
@@ -140,12 +140,20 @@ def _known_words(
 
 
 def _replacement(
-    word: str, terms: TermIndex, documents: DocumentReader, is_known: Callable[[str], bool]
+    word: str,
+    terms: TermIndex,
+    documents: DocumentReader,
+    is_known: Callable[[str], bool],
+    langs: Sequence[str],
 ) -> str:
     """Return what is meant by an unknown word, or "" if it is short or like no other."""
     if len(word) < _SHORTEST:
         return ""
-    return _most_similar(word, terms, documents) or _split(word, terms, documents, is_known)
+    return (
+        _most_similar(word, terms, documents)
+        or _split(word, terms, documents, is_known)
+        or _compound(word, terms, documents, langs)
+    )
 
 
 def _replace_words(query: str, replaced: Mapping[str, str]) -> str:
@@ -186,6 +194,20 @@ def _split(
         keys, _ = terms.search(f"{first} {second}", k=_CHUNKS)
         if any(pair.search(row.text) for row in documents.chunks(np.asarray(keys, dtype=np.int64))):
             return f"{first} {second}"
+    return ""
+
+
+def _compound(
+    word: str, terms: TermIndex, documents: DocumentReader, langs: Sequence[str]
+) -> str:
+    """Return a word that begins with an unknown one, or has it as a part, or ""."""
+    stems = {"".join(_native.analyze(word, lang)) for lang in ("", *langs)}
+    for stem in sorted(stems):
+        if len(stem) < _SHORTEST:
+            continue
+        for term in terms.compounds_of(stem, k=_TERMS):
+            for written in _written_forms(term, terms, documents, _WORD, langs):
+                return written
     return ""
 
 
@@ -290,10 +312,14 @@ def _without_accents(word: str) -> str:
 
 
 def _written_forms(
-    term: str, terms: TermIndex, documents: DocumentReader, pattern: re.Pattern[str]
+    term: str,
+    terms: TermIndex,
+    documents: DocumentReader,
+    pattern: re.Pattern[str],
+    langs: Sequence[str] | None = None,
 ) -> list[str]:
     """Return the words of documents whose term is the given one, as they are written."""
-    keys, _ = terms.search(term, k=_CHUNKS)
+    keys, _ = terms.search(term, k=_CHUNKS, langs=langs)
     forms: dict[str, None] = {}
     for row in documents.chunks(np.asarray(keys, dtype=np.int64)):
         for text in (row.text, row.outline, row.context):
