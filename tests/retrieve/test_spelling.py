@@ -18,6 +18,7 @@ The anacron daemon runs jobs that cron missed. Its configuration is a file; whal
 The rsync tool of the shell can change a list; ThreadPoolExecutor can change it, too, and chage not.
 The parser reads TS_999 and /etc/anacrontab. The option max_job_delay waits; source code is free.
 The daemon calls sqlite3_step, and the wall is no job; administrators read shared_buffers.
+They call it Datenbankreplikation.
 """
 
 
@@ -53,7 +54,7 @@ def index(tmp_path: Path) -> crx.Index:
         ("shared_bufers", "shared_buffers", "shared_bufers"),
         # A word that begins with it, or that it is a part of.
         ("admin*", "administrators*", "admin"),
-        ("strators", "administrators", "strators"),
+        ("Replikation", "Datenbankreplikation", "Replikation"),
         ("rsnyc", "rsync", "rsnyc"),
         ("the shlel", "the shell", "shlel"),
         ("chnage", "change", "chnage"),
