@@ -26,7 +26,9 @@ pub(super) fn hangs_below(text: &str, indent: u32) -> bool {
     let mut rest = text;
     for _ in 0..LINES {
         let line = first_line(rest);
-        let ends_open = line.trim_end().ends_with(|c: char| c.is_alphanumeric() || ">])}*'\"`".contains(c));
+        let ends_open = line
+            .trim_end()
+            .ends_with(|c: char| c.is_alphanumeric() || ">])}*'\"`".contains(c));
         let Some(next) = rest[line.len()..].strip_prefix('\n') else {
             return false;
         };
