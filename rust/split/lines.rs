@@ -15,7 +15,6 @@ pub(super) fn is_row(text: &str) -> bool {
 pub(super) fn is_rule(text: &str) -> bool {
     let line = first_line(text).trim_end();
     line.len() >= 3
-        && line.len() < LOOKED_AT
         && line.contains(['-', '='])
         && line.bytes().all(|byte| b"-=+|: \t".contains(&byte))
 }

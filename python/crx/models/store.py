@@ -241,7 +241,7 @@ def writable_folder(into: Path | None) -> Path:
 
 def import_converter() -> ModuleType:
     """Import and return the conversion module; `UsageError` if its packages are missing."""
-    converter: ModuleType = load_shipped("crx.converters", "onnx")
+    converter: ModuleType = load_shipped("crx.converters", "models")
     return converter
 
 
