@@ -29,6 +29,7 @@ from crx.mcp.answers import (
 )
 from crx.mcp.refresh import RefreshQuery, refresh_indexes
 from crx.mcp.schemas import input_schema, output_schema
+from crx.serve.json_text import encode_json
 from crx.serve.requests import (
     MAX_HITS,
     MAX_TEXT_CHARS,
@@ -82,7 +83,7 @@ class SearchTool:
             return _failed(f"{self.name}: {error}; the arguments are {known}")
         except (CrxError, ValueError) as error:
             return _failed(f"{self.name}: {error}")
-        text = msgspec.json.encode(answer).decode()
+        text = encode_json(answer).decode()
         return types.CallToolResult(
             content=[types.TextContent(text=text)], structured_content=msgspec.json.decode(text)
         )

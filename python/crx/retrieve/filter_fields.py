@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from crx.ingest.paths import PATH_FIELDS, operators_of
 from crx.retrieve.search_state import Search
+from crx.types import Note
 
 # Fields that every document has, beside those of its metadata.
 DOCUMENT_FIELDS = ("uri", "title", "lang", "source")
@@ -58,11 +59,11 @@ def describe_unmet_filter(where: Mapping[str, object]) -> str:
         path = operators_of(where.get(field)).get("=")
         if isinstance(path, str) and path and not os.path.isabs(path) and "://" not in path:
             hint = f'{field} is an absolute path, or a glob such as "**/{path.strip("./")}/**"'
-            return f"nothing found: no document meets the filter; {hint}"
-    return "nothing found: no document meets the filter"
+            return Note(f"nothing found: no document meets the filter; {hint}", "nothing")
+    return Note("nothing found: no document meets the filter", "nothing")
 
 
 def _describe(name: str, fields: list[str]) -> str:
     near = difflib.get_close_matches(name, fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(fields)}"
-    return f'nothing found: no document has the field "{name}"; {hint}'
+    return Note(f'nothing found: no document has the field "{name}"; {hint}', "nothing")

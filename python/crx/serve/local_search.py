@@ -17,7 +17,7 @@ from crx.config import is_offline, user_file
 from crx.errors import Incompatible, NotFound
 from crx.serve.app import Extension
 from crx.serve.failures import EXPECTED, exception_response
-from crx.serve.local_query import SEARCH_PATH, LocalQuery
+from crx.serve.local_query import SEARCH_PATH, LocalQuery, note_parts
 from crx.serve.requests import decode_body
 from crx.serve.service import SearchService
 from crx.serve.socket_paths import installation
@@ -40,7 +40,9 @@ def local_search_extension(service: SearchService) -> Extension:
             result = await threads.run(answer, given)
         except EXPECTED as error:
             return exception_response(error)
-        return Response(msgspec.json.encode(result), media_type="application/json")
+        return Response(
+            msgspec.json.encode(result, enc_hook=note_parts), media_type="application/json"
+        )
 
     @contextlib.asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:

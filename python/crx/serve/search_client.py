@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from crx.config import Resolved, is_offline, settings_asked_for, user_file
-from crx.serve.local_query import SEARCH_PATH, LocalQuery
+from crx.serve.local_query import SEARCH_PATH, LocalQuery, note_of
 from crx.serve.requests import SearchQuery
 from crx.serve.socket_paths import installation
 from crx.types import Result
@@ -44,7 +44,7 @@ def ask_server(
         try:
             status, answer = _post(path, body)
             if status == 200:
-                return msgspec.json.decode(answer, type=Result)
+                return msgspec.json.decode(answer, type=Result, dec_hook=note_of)
         except (OSError, msgspec.DecodeError):
             continue
     return None

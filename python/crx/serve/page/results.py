@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from crx import _native
 from crx.errors import NotFound
-from crx.index.snapshot import is_told_by_status
 from crx.ingest.formats import LANGUAGES
 from crx.serve.facets import Facets, count_documents, merge_facets
 from crx.serve.page.chips import list_filters
@@ -27,7 +26,7 @@ from crx.serve.requests import MAX_HITS
 from crx.serve.responses import FoundPassage, SearchResults
 from crx.serve.service import SearchService
 from crx.show.excerpt import ExcerptRow, find_excerpt
-from crx.types import Hit
+from crx.types import Hit, Note
 
 # Rows of the passages of a document, and of the best passage of all; the columns of a row.
 _ROWS = 2
@@ -46,7 +45,7 @@ _STAGES = {
     "code": "Source code",
     "recency": "Recency",
     "rerank": "Reranker",
-    "exact": "Exact match",
+    "verbatim": "Exact match",
 }
 
 
@@ -120,7 +119,7 @@ def render_results(
         "form": form,
         "where": msgspec.json.encode(form.where).decode(),
         "is_quick": is_quick,
-        "notes": [each for each in found.notes if not is_told_by_status(each)],
+        "notes": [each for each in found.notes if Note.of(each).kind != "state"],
         "documents": documents,
         "passage_count": len(found.passages),
         "filters": list_filters(form, facets, folder=folder),
