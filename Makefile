@@ -106,7 +106,7 @@ $(STAMPS)/tools: pyproject.toml
 
 # An editable install: Python sources are seen as they are, Rust ones after a build.
 $(STAMPS)/built: $(STAMPS)/tools $(RUST)
-	$(BIN)/maturin develop --release --locked --quiet --extras claude,openai,dev
+	$(BIN)/maturin develop --release --locked --quiet --extras all,claude,openai,dev
 	touch $@
 
 $(MODEL): $(STAMPS)/built

@@ -34,11 +34,11 @@ from harness import run_ripgrep, write_results
 from tokenizers import Tokenizer
 
 import crx
-from crx.mcp.tools import READING
 from crx.models.store import find_model
 from crx.retrieve.spelling import is_function_word
-from crx.serve.served_index import ServedIndex
-from crx.serve.service import SearchService
+from crx_serve.mcp.tools import READING
+from crx_serve.served_index import ServedIndex
+from crx_serve.service import SearchService
 
 ROOT = Path(__file__).parent.parent
 # What a checkout has for readers: without tests, benchmarks, and what is built.

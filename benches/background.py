@@ -24,10 +24,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness import commit, processor
+from serve import HttpSearch, documents, serving, vocabulary
 
 import crx
 from crx.watch.background import BackgroundEmbedder
-from serve import HttpSearch, documents, serving, vocabulary
 
 PAUSE_S = 0.1
 WARM_UP = 5

@@ -19,7 +19,6 @@ import time
 from pathlib import Path
 
 from harness import commit, processor
-
 from serve import serving
 
 _CRX = "import sys; from crx.__main__ import main; sys.exit(main())"

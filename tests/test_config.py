@@ -60,12 +60,6 @@ def test_an_argument_wins_over_a_variable_over_the_project_over_the_user(
         ("chunk_token", "3", "no such setting: chunk_token; did you mean chunk_tokens?"),
         ("k", "many", "k wants a whole number, not 'many'"),
         ("k", "0", "k must be at least 1, not 0"),
-        (
-            "vector_codes",
-            "int8",
-            "vector_codes is no longer a setting: vectors themselves are always compared; leave it "
-            "out",
-        ),
         ("k", 2.5, "k wants a whole number, not 2.5"),
         ("b", "nan", "b wants a number, not 'nan'"),
         ("embedder", 3, "embedder wants text, not 3"),
@@ -90,21 +84,6 @@ def test_an_unknown_variable_is_a_warning_that_names_the_nearest(
         "CRX_RRFK: no such variable, ignored; did you mean CRX_RRF_K?"
     ]
     assert resolved.settings == Settings()
-
-
-def test_a_setting_of_an_earlier_version_is_ignored_with_a_line(
-    places: tuple[dict[str, str], Path],
-) -> None:
-    environ, folder = places
-    path = folder / "crx.toml"
-    path.write_text('vector_codes = "int8"\nk = 3\n')
-    with pytest.warns(ConfigWarning) as caught:
-        resolved = resolve(environ={**environ, "CRX_VECTOR_CODES": "binary"}, folder=folder)
-    why = "ignored: vector_codes is no longer a setting: vectors themselves are always compared"
-    assert [str(each.message) for each in caught] == [f"{path}: {why}", f"CRX_VECTOR_CODES: {why}"]
-    assert resolved.settings == Settings(k=3)
-    write(path, {"vector_codes": None})
-    assert path.read_text() == "k = 3\n"
 
 
 def test_every_variable_that_the_sources_read_is_listed_and_accepted(

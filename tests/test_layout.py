@@ -9,7 +9,13 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "python" / "crx"
-MODULES = sorted([*ROOT.rglob("*.py"), *ROOT.with_name("crx_engines").rglob("*.py")])
+MODULES = sorted(ROOT.parent.glob("crx*/**/*.py"))
+# What opens a connection, or a client of a service. `urllib.parse` opens nothing.
+NETWORK = {
+    "aiohttp", "anthropic", "asyncio", "ftplib", "http", "httpx", "huggingface_hub", "imaplib",
+    "openai", "poplib", "requests", "smtplib", "socket", "socketserver", "ssl", "telnetlib",
+    "urllib", "urllib3", "xmlrpc",
+}  # fmt: skip
 RUNTIMES = {"anthropic", "llama_cpp", "onnxruntime", "openai", "rich", "torch", "tree_sitter"}
 
 
@@ -19,6 +25,30 @@ def test_importing_crx_loads_no_runtime() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert set(loaded) & RUNTIMES == set()
+
+
+def imported_names(path: Path) -> set[str]:
+    """Return the modules that a file imports, also by a name that it gives as a text."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names.update(str(each.value) for each in node.args if isinstance(each, ast.Constant))
+    return {name for name in names if not name.startswith("urllib.parse")}
+
+
+def test_no_module_of_crx_can_send_a_text() -> None:
+    """Nothing opens a connection. `crx models pull` starts pip, which is given no text."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in ROOT.rglob("*.py")
+        for name in imported_names(path)
+        if name.partition(".")[0] in NETWORK
+    }
+    assert found == set()
 
 
 def test_no_class_name_is_defined_twice() -> None:

@@ -54,7 +54,7 @@ def test_every_crate_has_a_permissive_licence() -> None:
 
 
 def dependencies(name: str) -> set[str]:
-    """Return a distribution and all that it needs without extras, as far as installed."""
+    """Return a distribution and all that it needs with the extra "all", as far as installed."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -64,7 +64,8 @@ def dependencies(name: str) -> set[str]:
         found.add(current)
         for text in metadata.requires(current) or ():
             requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            extra = "all" if current == "crx" else ""
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
                 waiting.append(requirement.name)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from importlib.metadata import EntryPoint
@@ -14,7 +13,14 @@ import crx
 from crx import context_registry, plugins
 from crx.cli import run
 from crx.errors import ModelError, UsageError
-from crx.plugins import MOVED, load_plugin
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 MODULE = """
 from crx.types import Context
@@ -90,27 +96,55 @@ def test_a_missing_package_of_an_address_is_named_with_what_installs_it(
         plugins.load_for_scheme("crx.workers", "s3", shown="s3://b")
 
 
-def test_a_plugin_that_imports_a_moved_module_is_told_its_new_name(
-    tmp_path: Path, installed: None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "source", ["from crx.context.window_prompt import Motto", "from crx.types import Motto"]
+)
+def test_a_plugin_for_another_version_is_said_to_be_one(
+    source: str, tmp_path: Path, installed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "crx_motto", raising=False)
-    (tmp_path / "site" / "crx_motto.py").write_text("from crx.context.window_prompt import Motto")
-    new_name = r'plugin "motto" imports crx\.context\.window_prompt, which is now crx\.context\.'
-    with pytest.raises(ModelError, match=new_name):
+    (tmp_path / "site" / "crx_motto.py").write_text(source)
+    with pytest.raises(ModelError, match='"motto" is for another version of crx'):
         context_registry.load_contextualizer("motto:")
 
 
-def test_a_reader_that_imports_a_moved_module_is_told_its_new_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_shipped_is_what_the_entry_points_name() -> None:
+    declared = {
+        group: {name: target for name, (target, _) in each.items()}
+        for group, each in plugins.SHIPPED.items()
+    }
+    assert declared == PROJECT["entry-points"]
+
+
+def test_each_extra_of_what_is_shipped_exists() -> None:
+    named = {extra for each in plugins.SHIPPED.values() for _, extra in each.values()}
+    assert named <= set(PROJECT["optional-dependencies"])
+
+
+def test_the_extra_all_is_those_of_the_packages_beside_crx() -> None:
+    extras = PROJECT["optional-dependencies"]
+    wings = ("code", "convert", "formats", "mcp", "serve")
+    assert set(extras["all"]) == {each for wing in wings for each in extras[wing]}
+
+
+@pytest.mark.parametrize("name", plugins.SHIPPED["crx.commands"])
+def test_a_command_whose_package_is_missing_names_the_extra(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "crx_old_reader.py").write_text("from crx.ingest.readers.sections import Heading")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ModelError, match=r"which is now crx\.ingest\.readers\.headings"):
-        load_plugin(EntryPoint("old", "crx_old_reader", "crx.readers"))
+    target, extra = plugins.SHIPPED["crx.commands"][name]
+    package = target.partition(".")[0]
+    for module in [target.partition(":")[0], *sys.modules]:
+        if module.partition(".")[0] == package:
+            monkeypatch.setitem(sys.modules, module, None)
+    for arguments in ([name], [name, "--help"], [name, "--port", "80", "x"]):
+        assert run(arguments) == 2
+        error = capsys.readouterr().err
+        assert error.endswith(f'is not installed; pip install "crx[{extra}]"\n')
 
 
-def test_every_module_that_has_moved_is_where_the_message_says() -> None:
-    for former, present in MOVED.items():
-        assert importlib.util.find_spec(present), present
-        left = importlib.util.find_spec(former)
-        assert left is None or left.origin is None, former  # a folder of compiled files
+def test_a_package_of_another_version_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {"search": ("crx_serve.search_client:ask_older_server", "serve")}
+    monkeypatch.setitem(plugins.SHIPPED, "crx.served", old)
+    other = r'crx_serve is of another version than crx; pip install "crx\[serve\]"'
+    with pytest.raises(UsageError, match=other):
+        plugins.load_shipped("crx.served", "search")

@@ -47,7 +47,7 @@ def test_the_wheel_holds_the_engines_and_the_component_of_haystack(wheels: Path)
     (wheel,) = wheels.glob("crx-*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert "haystack_integrations/components/retrievers/crx/retriever.py" in names
-    assert "crx/integrations/langchain.py" in names
+    assert "crx_serve/integrations/langchain.py" in names
     assert "crx_engines/postgres/sharded_engine.py" in names
     # A namespace that several distributions share has no module of its own.
     assert "haystack_integrations/__init__.py" not in names

@@ -35,11 +35,11 @@ sys.path[:0] = [str(_ROOT / each) for each in ("python", "tests/support", "bench
 from corpus_of_engines import make_documents  # noqa: E402
 from postgres_server import PostgresServer, running_server, url_of_all  # noqa: E402
 
-from crx.engine.protocol import EngineSnapshot, Saturation, StoredDocument  # noqa: E402
 from crx.errors import SystemFailure  # noqa: E402
-from crx.index.copy import open_engine  # noqa: E402
 from crx.index.handle import open as open_index  # noqa: E402
 from crx.types import Result  # noqa: E402
+from crx_engines.engine.protocol import EngineSnapshot, Saturation, StoredDocument  # noqa: E402
+from crx_engines.folder.copy import open_engine  # noqa: E402
 from crx_engines.postgres.connection import Connection, parse_address  # noqa: E402
 
 QUERIES = ("what is an index", "how does a search work", "龙头山的寺庙", "which model embeds")

@@ -38,11 +38,11 @@ from postgres_server import PostgresServer, running_server, url_of_all  # noqa: 
 
 from crx import _native  # noqa: E402
 from crx.config import resolve  # noqa: E402
-from crx.engine.bm25 import count_terms, query_weights  # noqa: E402
-from crx.engine.protocol import EngineSnapshot, Saturation  # noqa: E402
-from crx.index.copy import copy_documents, open_engine  # noqa: E402
 from crx.index.handle import Index  # noqa: E402
 from crx.index.handle import open as open_index  # noqa: E402
+from crx_engines.engine.bm25 import count_terms, query_weights  # noqa: E402
+from crx_engines.engine.protocol import EngineSnapshot, Saturation  # noqa: E402
+from crx_engines.folder.copy import copy_documents, open_engine  # noqa: E402
 from crx_engines.postgres.connection import Connection, Row, parse_address  # noqa: E402
 
 DIMENSIONS, K = 64, 20

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import crx
-from crx.integrations.langchain import CrxReranker, CrxRetriever
+from crx_serve.integrations.langchain import CrxReranker, CrxRetriever
 
 AGREEMENTS = Path(__file__).parents[1] / "agreements"
 QUERY = "within how many days is an invoice paid?"

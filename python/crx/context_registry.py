@@ -17,24 +17,23 @@ from typing import NamedTuple
 
 from crx.context.cache import Refresh
 from crx.context.estimate import CostModel
-from crx.context.prompt import Prompt
 from crx.context.records import FileContexts
 from crx.context.sources import ContextRouter, ContextSources
 from crx.errors import UsageError
-from crx.plugins import find_plugins, load_plugin, require_protocol
+from crx.plugins import SHIPPED, find_plugins, load_plugin, load_shipped, require_protocol
 from crx.protocols import Contextualizer, CostEstimator, Promptable
 from crx.registry import embedder_acts
+from crx.services.prompt import Prompt
 
 # The model whose prices are shown by default: the cheapest one with known prices.
 PRICED = "claude:claude-haiku-5-5"
 
 _CONTEXTUALIZERS = {
-    "claude": "crx.backends.claude.contextualizer",
     "fake": "crx.backends.fake.contextualizer",
     "llama": "crx.backends.llama.contextualizer",
-    "ollama": "crx.backends.ollama",
-    "openai": "crx.backends.openai.contextualizer",
 }
+# Those that take a prompt and a cap.
+_OWN = frozenset((*_CONTEXTUALIZERS, *SHIPPED["crx.contextualizers"]))
 
 
 class ContextSpec(NamedTuple):
@@ -58,9 +57,13 @@ def load_contextualizer(
     does not support, `ModelError` if its model, package or key is missing, and `Offline`.
     """
     name, _, rest = source.partition(":")
-    if name in _CONTEXTUALIZERS and not is_context_file(source):
-        backend = import_module(_CONTEXTUALIZERS[name])
-        loaded = backend.load_contextualizer(rest, prompt=prompt, cap_dollars=cap_dollars)
+    if name in _OWN and not is_context_file(source):
+        load = (
+            load_shipped("crx.contextualizers", name)
+            if name in SHIPPED["crx.contextualizers"]
+            else import_module(_CONTEXTUALIZERS[name]).load_contextualizer
+        )
+        loaded = load(rest, prompt=prompt, cap_dollars=cap_dollars)
         return require_protocol(loaded, Contextualizer, name)
     if prompt is not None:
         raise UsageError(f"{source}: takes no prompt; leave out --prompt and --glossary")
@@ -168,7 +171,7 @@ def index_acts(built: Mapping[str, str]) -> list[str]:
 def is_context_file(source: str) -> bool:
     """Return whether a source is the path of a file of contexts; the file may be missing."""
     name, colon, _ = source.partition(":")
-    return not (colon and (name in _CONTEXTUALIZERS or name in find_plugins("crx.contextualizers")))
+    return not (colon and (name in _OWN or name in find_plugins("crx.contextualizers")))
 
 
 def _file(source: str) -> FileContexts:
@@ -182,9 +185,7 @@ def _file(source: str) -> FileContexts:
 
 def _claude_pricing(priced: str, prompt: Prompt | None) -> CostEstimator:
     rest = priced.partition(":")[2]
-    pricing: CostEstimator = import_module("crx.backends.claude.pricing").load_pricing(
-        rest, prompt=prompt
-    )
+    pricing: CostEstimator = load_shipped("crx.prices", "claude")(rest, prompt=prompt)
     return pricing
 
 

@@ -2,6 +2,7 @@
 
 - CrxError
   - UsageError (2)
+    - MissingExtra
     - NotAnIndex
     - NotFound
     - Offline
@@ -40,6 +41,14 @@ class UsageError(CrxError):
     """A command or a setting is invalid, or a path does not exist."""
 
     exit_code = 2
+
+
+class MissingExtra(UsageError):
+    """A package is missing that an extra of crx installs; `extra` is its name."""
+
+    def __init__(self, message: str, *, extra: str) -> None:
+        super().__init__(message)
+        self.extra = extra
 
 
 class NotAnIndex(UsageError):

@@ -1,12 +1,18 @@
-"""Plugins: code that other distributions add by entry points, found by name or by scheme."""
+"""Plugins: code that is added by entry points, found by name or by scheme.
+
+The packages beside crx in its wheel (`crx_remote`, `crx_serve` and the others) are plugins, too.
+Their entry points are repeated here with the extra that installs what each needs: to read the
+metadata of all installed packages takes longer than a search.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crx.errors import ModelError, UsageError
+from crx.errors import InputError, MissingExtra, ModelError, UsageError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -14,84 +20,102 @@ if TYPE_CHECKING:
 # The entry points that open an address: named by its scheme, called with it, they return an engine.
 ENGINES = "crx.engines"
 
-# The extras of crx that install what addresses need, by group of entry points and scheme.
-_EXTRAS = {
-    "crx.engines": {
-        "milvus": "milvus",
-        "milvus-lite": "milvus",
-        "postgres": "postgres",
-        "postgresql": "postgres",
+# The entry points of the packages in the wheel of crx, and their extras, by group and name.
+SHIPPED = {
+    "crx.archives": {"7z": ("crx_formats.sevenzip.files:list_files", "formats")},
+    "crx.commands": {
+        "copy": ("crx_engines.commands.copy:command", "postgres"),
+        "mcp": ("crx_serve.commands.mcp:command", "mcp"),
+        "serve": ("crx_serve.commands.serve:command", "serve"),
     },
-    "crx.workers": {"ray": "ray"},
+    "crx.contextualizers": {
+        "claude": ("crx_remote.claude.contextualizer:load_contextualizer", "claude"),
+        "ollama": ("crx_remote.ollama:load_contextualizer", "openai"),
+        "openai": ("crx_remote.openai.contextualizer:load_contextualizer", "openai"),
+    },
+    "crx.converters": {"onnx": ("crx_convert.convert", "convert")},
+    "crx.embedders": {
+        "ollama": ("crx_remote.ollama:load_embedder", "openai"),
+        "openai": ("crx_remote.openai.embedder:load_embedder", "openai"),
+    },
+    "crx.engines": {
+        "milvus": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
+        "milvus-lite": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
+        "postgres": ("crx_engines.postgres.sharded_engine:open_database", "postgres"),
+        "postgresql": ("crx_engines.postgres.sharded_engine:open_database", "postgres"),
+    },
+    "crx.generators": {
+        "claude": ("crx_remote.claude.generator:load_generator", "claude"),
+        "ollama": ("crx_remote.ollama:load_generator", "openai"),
+        "openai": ("crx_remote.openai.generator:load_generator", "openai"),
+    },
+    "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
+    "crx.mail": {
+        "msg": ("crx_formats.outlook:parse", "formats"),
+        "tnef": ("crx_formats.tnef:parse", "formats"),
+    },
+    "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
+    "crx.openers": {"database": ("crx_engines.engine.opened:open_address", "postgres")},
+    "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
+    "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
+    "crx.readers": {
+        "contacts": ("crx_formats.contacts", "formats"),
+        "legacy_office": ("crx_formats.legacy_office", "formats"),
+        "parquet": ("crx_formats.parquet", "formats"),
+        "rtf": ("crx_formats.rtf", "formats"),
+        "sqlite": ("crx_formats.sqlite", "formats"),
+        "subtitles": ("crx_formats.subtitles", "formats"),
+    },
+    "crx.recognizers": {"man": ("crx_formats.man:find_page", "formats")},
+    "crx.rerankers": {"cohere": ("crx_remote.openai.reranker:load_reranker", "openai")},
+    "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
+    "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
-
-# Modules by their former names, and their names today.
-MOVED = {
-    "crx.backends.process": "crx.backends.model_process",
-    "crx.context.chunk_requests": "crx.context.remote_requests",
-    "crx.context.context_pool": "crx.context.documents",
-    "crx.context.contextualize": "crx.context.sources",
-    "crx.context.file_contexts": "crx.context.records",
-    "crx.context.generic_words": "crx.context.vocabulary",
-    "crx.context.licence_header": "crx.context.outline",
-    "crx.context.line_counts": "crx.context.chunk_groups",
-    "crx.context.opening": "crx.context.excerpts",
-    "crx.context.ordering": "crx.context.chunk_prompt",
-    "crx.context.phrases": "crx.context.validate",
-    "crx.context.priority": "crx.context.documents",
-    "crx.context.refresh": "crx.context.cache",
-    "crx.context.repetition": "crx.context.validate",
-    "crx.context.routing": "crx.context.sources",
-    "crx.context.salvage": "crx.context.archive",
-    "crx.context.text_window": "crx.context.remote_requests",
-    "crx.context.trial": "crx.context.estimate",
-    "crx.context.units": "crx.context.vocabulary",
-    "crx.context.window_prompt": "crx.context.chunk_groups",
-    "crx.context.window_requests": "crx.context.remote_requests",
-    "crx.context.windows": "crx.context.chunk_groups",
-    "crx.derived": "crx.index.files",
-    "crx.engine.address": "crx.plugins",
-    "crx.ingest.background_vectors": "crx.ingest.embed_pending",
-    "crx.ingest.compressed": "crx.ingest.read",
-    "crx.ingest.create": "crx.ingest.open_store",
-    "crx.ingest.path_filter": "crx.ingest.paths",
-    "crx.ingest.readers.archive": "crx.ingest.readers.xml_package",
-    "crx.ingest.readers.code_queries": "crx.ingest.readers.code",
-    "crx.ingest.readers.encoding": "crx.ingest.readers.decode",
-    "crx.ingest.readers.man_tables": "crx.ingest.readers.man_text",
-    "crx.ingest.readers.numbering": "crx.ingest.readers.headings",
-    "crx.ingest.readers.ooxml": "crx.ingest.readers.xml_package",
-    "crx.ingest.readers.pdf_title": "crx.ingest.readers.pdf",
-    "crx.ingest.readers.sections": "crx.ingest.readers.headings",
-    "crx.ingest.readers.tables": "crx.ingest.readers.text_builder",
-    "crx.ingest.readers.typography": "crx.ingest.readers.headings",
-    "crx.ingest.readers.xml_walk": "crx.ingest.readers.xml_package",
-    "crx.ingest.skipped": "crx.ingest.roots",
-    "crx.ingest.worker.limits": "crx.ingest.worker.messages",
-    "crx.ingest.touched": "crx.ingest.path_selection",
-    "crx.process": "crx.workers",
-    "crx.remote.answer_request": "crx.remote.completion",
-    "crx.workers.context_job": "crx.jobs.contexts",
-    "crx.workers.context_workers": "crx.jobs.contexts",
-    "crx.workers.embedding_job": "crx.jobs.embedding",
-    "crx.workers.embedding_workers": "crx.jobs.embedding",
-}
 
 T = TypeVar("T")
 
 
 def load_plugin(plugin: EntryPoint) -> Any:
-    """Import what an entry point names; `ModelError` if it imports a module that has moved."""
+    """Import what an entry point names; `ModelError` if it imports what this crx does not have."""
     try:
         return plugin.load()
-    except ModuleNotFoundError as error:
-        if error.name not in MOVED:
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "crx":
             raise
         raise ModelError(
-            f'plugin "{plugin.name}" imports {error.name}, which is now {MOVED[error.name]}'
+            f'plugin "{plugin.name}" is for another version of crx: {error}; install one for this'
         ) from None
+
+
+def load_shipped(group: str, name: str, *, address: str = "") -> Any:
+    """Import what a package in the wheel of crx adds: a module or a name of it.
+
+    Raises `MissingExtra` for a package that is missing, or is of another version than crx. If it
+    is for an `address`, the extra is that of its scheme.
+    """
+    target, extra = SHIPPED[group][name]
+    module, _, attribute = target.partition(":")
+    try:
+        loaded = import_module(module)
+        return getattr(loaded, attribute) if attribute else loaded
+    except ModuleNotFoundError as error:
+        fact = f"the package {error.name} is not installed"
+    except (ImportError, AttributeError):
+        fact = f"the package {module.partition('.')[0]} is of another version than crx"
+    extra = SHIPPED[ENGINES].get(scheme_of(address), ("", extra))[1]
+    shown = without_password(address) or name
+    raise MissingExtra(f'{shown}: {fact}; pip install "crx[{extra}]"', extra=extra)
+
+
+def load_format(group: str, name: str) -> Any:
+    """Import what reads a format, as `load_shipped` does; `InputError` if a package is missing."""
+    try:
+        return load_shipped(group, name)
+    except MissingExtra as missing:
+        raise InputError(f'is read after pip install "crx[{missing.extra}]"') from None
 
 
 def find_plugins(group: str) -> dict[str, EntryPoint]:
@@ -120,7 +144,7 @@ def scheme_of(address: str) -> str:
 
 def has_opener(group: str, scheme: str) -> bool:
     """Return whether a package opens addresses of a scheme: an installed one, or an extra."""
-    return scheme in _EXTRAS.get(group, ()) or scheme in find_plugins(group)
+    return scheme in SHIPPED.get(group, ()) or scheme in find_plugins(group)
 
 
 def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., object]:
@@ -139,8 +163,8 @@ def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., obj
         else:
             return opener
     advice = f"install one that does; known: {', '.join(sorted(plugins)) or 'none'}"
-    if extra := _EXTRAS.get(group, {}).get(scheme):
-        advice = f'pip install "crx[{extra}]"'
+    if shipped := SHIPPED.get(group, {}).get(scheme):
+        advice = f'pip install "crx[{shipped[1]}]"'
     raise UsageError(f"{shown}: {fact}; {advice}")
 
 

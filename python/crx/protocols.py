@@ -7,7 +7,7 @@ part of the cache key of the results, so plugins with equal fingerprints must gi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from crx.types import Chunk, Context, Document
 
 if TYPE_CHECKING:
-    from crx.context.compute_usage import ComputeUsage
-    from crx.context.prompt import Prompt
-    from crx.remote.destination import Destination
-    from crx.remote.metering import Estimate, ServiceUsage
-    from crx.remote.pending_jobs import PendingJobs
+    from crx.services.compute_usage import ComputeUsage
+    from crx.services.destination import Destination
+    from crx.services.metering import Estimate, ServiceUsage
+    from crx.services.pending_jobs import PendingJobs
+    from crx.services.prompt import Prompt
 
 
 @runtime_checkable
@@ -111,6 +111,15 @@ class Generator(Protocol):
 
     def close(self) -> None:
         """Release processes and memory."""
+        ...
+
+
+@runtime_checkable
+class Notifying(Protocol):
+    """A generator that tells what happens while somebody waits for its answer."""
+
+    def notify(self, on_notice: Callable[[str], None]) -> None:
+        """Call `on_notice` with a line about each failure that is retried, and a slow service."""
         ...
 
 

@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crx.config import require_allowed
-from crx.errors import Incompatible, ModelError, UsageError
-from crx.plugins import find_plugins, load_plugin, require_protocol
+from crx.errors import Incompatible, ModelError, NotInstalled, UsageError
+from crx.plugins import SHIPPED, find_plugins, load_plugin, load_shipped, require_protocol
 from crx.protocols import (
     Embedder,
     Generator,
@@ -49,28 +49,24 @@ DEFAULT_EMBEDDER = "e5@int8"
 SHIPPED_RERANKER = "crx"
 # The embedder of an index that is searched with BM25 alone.
 NO_EMBEDDER = "none"
+# The embedder of an index whose program gives the object; see `crx.open`.
+OWN_EMBEDDER = "own"
 
 _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
     NO_EMBEDDER: "crx.backends.no_embedder",
-    "ollama": "crx.backends.ollama",
     "onnx": "crx.backends.onnx",
-    "openai": "crx.backends.openai.embedder",
     "openvino": "crx.backends.openvino",
     "st": "crx.backends.sentence_transformers",
 }
 _RERANKERS = {
-    "cohere": "crx.backends.openai.reranker",
     "onnx": "crx.backends.onnx",
     "st": "crx.backends.sentence_transformers",
     "overlap": "crx.backends.overlap",
 }
 _GENERATORS = {
-    "claude": "crx.backends.claude.generator",
     "fake": "crx.backends.fake.generator",
     "llama": "crx.backends.llama.generator",
-    "ollama": "crx.backends.ollama",
-    "openai": "crx.backends.openai.generator",
 }
 
 
@@ -89,6 +85,8 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
     kind, _, rest = spec.partition(":")
     if kind in _EMBEDDERS:
         return require_protocol(import_module(_EMBEDDERS[kind]).load_embedder(rest), Embedder, kind)
+    if kind in SHIPPED["crx.embedders"]:
+        return require_protocol(load_shipped("crx.embedders", kind)(rest), Embedder, kind)
     if not _is_installed(kind) and (plugin := find_plugins("crx.embedders").get(kind)):
         return require_protocol(load_plugin(plugin)(rest), Embedder, kind)
     return require_protocol(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
@@ -99,7 +97,7 @@ def list_ollama_models() -> list[OtherModel]:
 
     Raises `Unavailable` if it cannot be reached, `ModelError` if what answers is not Ollama.
     """
-    found: list[OtherModel] = import_module(_GENERATORS["ollama"]).list_models()
+    found: list[OtherModel] = load_shipped("crx.model_lists", "ollama")()
     return found
 
 
@@ -111,9 +109,14 @@ def embedder_acts(spec: str) -> list[str]:
     """
     kind, _, rest = spec.partition(":")
     name = rest.partition(":")[0] if kind in ("onnx", "openvino") else kind
-    if kind in ("hashed", NO_EMBEDDER) or _is_installed(name):
+    if kind in ("hashed", NO_EMBEDDER, OWN_EMBEDDER) or _is_installed(name):
         return []
-    is_known = kind in _EMBEDDERS or Path(kind).exists() or kind in find_plugins("crx.embedders")
+    is_known = (
+        kind in _EMBEDDERS
+        or kind in SHIPPED["crx.embedders"]
+        or Path(kind).exists()
+        or kind in find_plugins("crx.embedders")
+    )
     # A model that is not installed any more is no act: loading it says how to get it.
     return [f"use the embedder {spec}"] if is_known or rest else []
 
@@ -132,8 +135,21 @@ def load_embedder_of_index(folder: str, *, built: Mapping[str, str]) -> Embedder
     Raises `Incompatible` if the embedder of that name now has another fingerprint, `Untrusted` if
     the user has not allowed the index to use it.
     """
+    if built["embedder"] == OWN_EMBEDDER:
+        raise NotInstalled(
+            f"{folder}: built with an embedder that a program gave "
+            f"({built.get('embedder_fingerprint', 'unused so far')}); open it with "
+            "crx.open(path, embedder=...), or search with BM25 alone"
+        )
     require_allowed(folder, embedder_acts(built["embedder"]))
-    embedder = load_embedder(built["embedder"])
+    return require_same_embedder(folder, load_embedder(built["embedder"]), built=built)
+
+
+def require_same_embedder(folder: str, embedder: Embedder, *, built: Mapping[str, str]) -> Embedder:
+    """Return an embedder; raises `Incompatible` if it is not the one that an index was built with.
+
+    `built` are the index's settings.
+    """
     fingerprint = built.get("embedder_fingerprint", embedder.fingerprint)
     if fingerprint != embedder.fingerprint:
         raise Incompatible(
@@ -169,6 +185,8 @@ def load_reranker(spec: str) -> Reranker:
     kind, _, rest = spec.partition(":")
     if kind in _RERANKERS:
         return require_protocol(import_module(_RERANKERS[kind]).load_reranker(rest), Reranker, kind)
+    if kind in SHIPPED["crx.rerankers"]:
+        return require_protocol(load_shipped("crx.rerankers", kind)(rest), Reranker, kind)
     if not _is_installed(kind) and (plugin := find_plugins("crx.rerankers").get(kind)):
         return require_protocol(load_plugin(plugin)(rest), Reranker, kind)
     return require_protocol(import_module(_RERANKERS["onnx"]).load_reranker(spec), Reranker, kind)
@@ -184,9 +202,11 @@ def load_generator(spec: str) -> Generator:
     if name in _GENERATORS:
         loaded = import_module(_GENERATORS[name]).load_generator(rest)
         return require_protocol(loaded, Generator, name)
+    if name in SHIPPED["crx.generators"]:
+        return require_protocol(load_shipped("crx.generators", name)(rest), Generator, name)
     plugins = find_plugins("crx.generators")
     if name not in plugins:
-        known = ", ".join(sorted({*_GENERATORS, *plugins}))
+        known = ", ".join(sorted({*_GENERATORS, *SHIPPED["crx.generators"], *plugins}))
         raise UsageError(
             f"{spec}: no such generator; known: {known}, as in llama:PATH or claude:MODEL"
         )

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast, get_args, overload
 
 from crx.notebook import describe_passage, describe_result, passage_html, result_html
 
+Scalar = str | int | float | bool
+
 if TYPE_CHECKING:
+    from datetime import date
+
     import numpy as np
     from numpy.typing import NDArray
 
-Scalar = str | int | float | bool
+    # A value of a document's metadata.
+    MetadataValue = Scalar | date | Sequence[Scalar | date]
+
 AnchorKind = Literal["slide", "chapter", "sheet", "row", "cell", "time"]
 MarkKind = Literal["heading", "definition", "page"] | AnchorKind
 Window = int | Literal["auto", "grow"]
@@ -100,16 +106,16 @@ class Document:
     """One source text: its URI, normalized text, title, language and metadata.
 
     `chunks` are the spans of chunks that the source itself defines, which are used unchanged; None
-    if it defines none. `title` comes from the content and is "" if the content has none, so a
-    renamed file keeps its title. If the title comes from the file's name, the metadata has the key
-    `title_from`.
+    if it defines none. `title` comes from the content, so a renamed file keeps it; without one
+    there, it is the words of the file's name, if that says something, and the metadata has the key
+    `title_from`. Dates in `metadata` are stored as texts (ISO 8601).
     """
 
     uri: str
     text: str
     title: str = ""
     lang: str = ""
-    metadata: Mapping[str, Scalar | list[Scalar]] = field(default_factory=dict)
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
     chunks: tuple[tuple[int, int], ...] | None = None
 

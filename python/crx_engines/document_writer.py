@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, TypeVar
 
-from crx.engine.bm25 import TermCounts, count_chunks
-from crx.engine.protocol import StoredDocument, batches
-from crx.engine.sums import sums_of
+from crx_engines.engine.bm25 import TermCounts, count_chunks
+from crx_engines.engine.protocol import StoredDocument, batches
+from crx_engines.engine.sums import sums_of
 
 # Characters of the documents of one transaction, and documents that one transaction removes.
 _TRANSACTION_CHARS = 1 << 20

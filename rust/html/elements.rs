@@ -31,6 +31,8 @@ pub enum Tag {
     BulletList,
     /// `dl`.
     DefinitionList,
+    /// `dd`.
+    Definition,
     /// Any other.
     Other,
 }
@@ -58,6 +60,7 @@ impl Tag {
             "template" => Tag::Template,
             "ul" => Tag::BulletList,
             "dl" => Tag::DefinitionList,
+            "dd" => Tag::Definition,
             _ => Tag::Other,
         }
     }

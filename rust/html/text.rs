@@ -6,6 +6,11 @@ use super::elements::Tag;
 use super::tree::{Content, Element, Tree};
 use super::whitespace::{collapse, is_blank, normalize, squeeze};
 
+/// What a definition is indented by below its term, as in a man page.
+const INDENT: &str = "    ";
+/// Levels of definitions that are indented; a page could nest more and more.
+const DEEPEST: usize = 8;
+
 /// The text of a page, which may be empty, and its headings in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PageText {
@@ -74,6 +79,10 @@ struct Layout {
     /// The bytes before each of the enclosing rows.
     row_starts: Vec<usize>,
     preformatted: usize,
+    /// The enclosing definitions.
+    definitions: usize,
+    /// Whether the innermost of them has no text so far.
+    begins_definition: bool,
     /// Of the enclosing lists: the last number, or `None` for bullets.
     counters: Vec<Option<usize>>,
     /// The enclosing headings: the code point at which each will start, and the bytes before it.
@@ -105,10 +114,14 @@ impl Layout {
 
     /// Adds text as it is.
     fn add_verbatim(&mut self, text: &str) {
+        let begins_line = self.length == 0 || self.newlines > 0;
         if self.length > 0 {
             for _ in 0..self.newlines {
                 self.put("\n");
             }
+        }
+        if begins_line {
+            self.put(&self.indent());
         }
         if !self.prefix.is_empty() {
             let prefix = std::mem::take(&mut self.prefix);
@@ -116,9 +129,23 @@ impl Layout {
         } else if self.space && self.length > 0 && self.newlines == 0 {
             self.put(" ");
         }
-        self.put(text);
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.put("\n");
+            }
+            if at > 0 && !line.is_empty() {
+                self.put(&self.indent());
+            }
+            self.put(line);
+        }
         self.newlines = 0;
         self.space = false;
+        self.begins_definition = false;
+    }
+
+    /// Returns the white space before a line of the enclosing definitions.
+    fn indent(&self) -> String {
+        INDENT.repeat(self.definitions.min(DEEPEST))
     }
 
     /// Starts the next piece on a new line (1) or after a blank one (2).
@@ -133,6 +160,10 @@ impl Layout {
             self.space = true;
         } else {
             self.newlines = self.newlines.max(newlines);
+        }
+        // The term is the line above its definition.
+        if self.begins_definition {
+            self.newlines = self.newlines.min(1);
         }
     }
 
@@ -160,6 +191,11 @@ impl Layout {
                 };
             }
             Tag::Row => self.row_starts.push(self.text.len()),
+            Tag::Definition => {
+                self.definitions += 1;
+                self.begins_definition = true;
+                self.newlines = self.newlines.min(1);
+            }
             Tag::BulletList => self.counters.push(None),
             Tag::NumberedList => self.counters.push(Some(0)),
             Tag::Heading(_) => self
@@ -181,6 +217,10 @@ impl Layout {
             }
             Tag::BulletList | Tag::NumberedList => {
                 self.counters.pop();
+            }
+            Tag::Definition => {
+                self.definitions -= 1;
+                self.begins_definition = false;
             }
             Tag::Heading(level) => {
                 if let Some((start, at)) = self.open_headings.pop() {
@@ -206,9 +246,10 @@ impl Layout {
 
     /// Returns the code point at which the next piece will start.
     fn next_start(&self) -> usize {
-        match self.length {
-            0 => 0,
-            length => length + usize::from(self.newlines),
+        match (self.length, self.newlines) {
+            (0, _) => self.indent().len(),
+            (length, 0) => length,
+            (length, newlines) => length + usize::from(newlines) + self.indent().len(),
         }
     }
 

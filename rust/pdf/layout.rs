@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::field::{FieldText, add_fields};
 use super::geometry::{Turn, median};
 use super::gutter::{Band, Gutter, bands, best_gutter};
 use super::line::{Kind, Line};
@@ -29,27 +30,43 @@ const MOST_SEGMENTS: usize = 30_000;
 
 /// Returns the lines of a page in reading order, the number of its characters, and how many of
 /// them the font names no character for.
-pub fn read_page(source: &impl GlyphSource) -> (Vec<Line>, usize, usize) {
+///
+/// `fields` are the values of the form fields and annotations of the page, which are not drawn with
+/// it.
+pub fn read_page(source: &impl GlyphSource, fields: &[FieldText]) -> (Vec<Line>, usize, usize) {
     let (glyphs, unknown) = source.glyphs();
-    let segments = segments(&glyphs);
+    let mut segments = segments(&glyphs);
+    add_fields(&mut segments, fields);
     let mut by_turn: BTreeMap<Turn, Vec<usize>> = BTreeMap::new();
     for (at, segment) in segments.iter().enumerate() {
         by_turn.entry(segment.turn).or_default().push(at);
     }
     // What most of the page is written in comes first.
     let mut groups: Vec<Vec<usize>> = by_turn.into_values().collect();
-    let chars = |set: &Vec<usize>| set.iter().map(|&at| segments[at].chars).sum::<usize>();
-    groups.sort_by_key(|set| std::cmp::Reverse(chars(set)));
-    let mut page = Page {
-        segments: &segments,
-        lines: Vec::new(),
-        block: 0,
-    };
+    groups.sort_by_key(|set| {
+        std::cmp::Reverse(set.iter().map(|&at| segments[at].chars).sum::<usize>())
+    });
+    let mut lines = Vec::new();
+    let mut block = 0;
     for set in groups {
+        let from_right = set.iter().map(|&at| segments[at].leftward).sum::<i32>() > 0;
+        if from_right {
+            // Columns and cells are read from the right as others are from the left.
+            for &at in &set {
+                segments[at].rect = segments[at].rect.mirrored();
+            }
+        }
+        let mut page = Page {
+            segments: &segments,
+            lines,
+            block,
+            from_right,
+        };
         page.read(&set, 0);
-        page.block += 1;
+        block = page.block + 1;
+        lines = page.lines;
     }
-    (page.lines, glyphs.len(), unknown)
+    (lines, glyphs.len(), unknown)
 }
 
 /// The lines of a page so far.
@@ -57,6 +74,8 @@ struct Page<'a> {
     segments: &'a [Segment],
     lines: Vec<Line>,
     block: u32,
+    /// Whether it is read from right to left; the boxes of its segments are mirrored then.
+    from_right: bool,
 }
 
 impl Page<'_> {
@@ -337,6 +356,9 @@ impl Page<'_> {
             }
             right = right.max(segment.rect.right);
         }
+        if kind == Kind::Text && self.is_turned(members) {
+            cells.reverse();
+        }
         let mut text = String::new();
         for cell in &mut cells {
             if !text.is_empty() {
@@ -367,7 +389,13 @@ impl Page<'_> {
         }
     }
 
-    /// Adds the text of a cell: its lines from the top, each from left to right.
+    /// Returns whether segments of a line are read in the other direction than the page.
+    fn is_turned(&self, members: &[usize]) -> bool {
+        let leftward: i32 = members.iter().map(|&at| self.segments[at].leftward).sum();
+        leftward != 0 && (leftward > 0) != self.from_right
+    }
+
+    /// Adds the text of a cell: its lines from the top, each as it is read.
     fn add_cell(&self, text: &mut String, cell: &mut [usize]) {
         let baseline = |at: usize| self.segments[at].baseline;
         let left = |at: usize| self.segments[at].rect.left;
@@ -390,10 +418,15 @@ impl Page<'_> {
                 }
             }
             line.sort_by(|&a, &b| left(a).total_cmp(&left(b)));
+            if self.is_turned(line) {
+                line.reverse();
+            }
             for (at, &member) in line.iter().enumerate() {
                 let segment = &self.segments[member];
                 if at > 0 {
-                    let gap = segment.rect.left - self.segments[line[at - 1]].rect.right;
+                    let before = self.segments[line[at - 1]].rect;
+                    let gap =
+                        segment.rect.left.max(before.left) - segment.rect.right.min(before.right);
                     if gap > LEAST_SPACE * segment.size && !joins(text, &segment.text) {
                         text.push(' ');
                     }

@@ -1,5 +1,8 @@
 //! Segments: stretches of characters that are drawn one after the other on one line.
 
+use std::collections::HashMap;
+
+use super::bidi::{Placed, is_mark, is_right_to_left, leftward, read_in_order};
 use super::geometry::{Rect, Turn, median};
 use super::source::Glyph;
 
@@ -24,6 +27,8 @@ pub struct Segment {
     pub order: usize,
     /// How the page is turned for it.
     pub turn: Turn,
+    /// How many more of its letters run from right to left than from left to right.
+    pub leftward: i32,
 }
 
 impl Segment {
@@ -44,12 +49,22 @@ const SMALLER: f32 = 0.85;
 // A letter that is set a little lower or higher than its neighbours, as in a logo.
 const SHIFTED: f32 = 0.25;
 const CLOSE: f32 = 0.15;
+// A letter that is drawn twice to make it bold, and a text with its shadow.
+const DOUBLED: f32 = 0.08;
+const SHADOW: f32 = 0.25;
+// The smallest gap that is a space where PDFium, which looks for upright lines, cannot tell.
+const NARROWEST_SPACE: f32 = 0.17;
+// Copies of a text that are compared with a new one: a made-up page may have any number.
+const MOST_COPIES: usize = 64;
+// The gap between letters that are set apart, and how much wider another one of them is at most.
+const SPREAD: f32 = 0.1;
+const ALIKE: f32 = 1.3;
 const RAISED_DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻";
 
 /// Returns the segments of a page in the order in which they are drawn.
 pub fn segments(glyphs: &[Glyph]) -> Vec<Segment> {
     let vertical = runs_downwards(glyphs);
-    let mut found = Vec::new();
+    let mut runs = Vec::new();
     let mut open = Open::default();
     for glyph in glyphs {
         if glyph.character.is_whitespace() {
@@ -61,13 +76,53 @@ pub fn segments(glyphs: &[Glyph]) -> Vec<Segment> {
             turn => turn,
         };
         let piece = Piece::of(glyph, turn);
+        if open.ends_in_copy_of(&piece) {
+            open.space = false;
+            continue;
+        }
         if !open.continues(&piece) {
-            open.close(&mut found);
+            open.close(&mut runs);
         }
         open.push(piece);
     }
-    open.close(&mut found);
-    without_leaders(found)
+    open.close(&mut runs);
+    let has_leftward = runs.iter().any(Run::is_from_right);
+    let runs = if has_leftward {
+        read_from_right(runs)
+    } else {
+        runs
+    };
+    let found = runs
+        .iter()
+        .enumerate()
+        .map(|(order, run)| run.segment(order, has_leftward))
+        .collect();
+    without_shadows(without_leaders(found))
+}
+
+/// Returns the segments without those that repeat another one at nearly the same place.
+fn without_shadows(mut found: Vec<Segment>) -> Vec<Segment> {
+    let mut seen: HashMap<&str, Vec<&Segment>> = HashMap::new();
+    let shadows: Vec<bool> = found
+        .iter()
+        .map(|segment| {
+            let others = seen.entry(&segment.text).or_default();
+            let near = |a: f32, b: f32| (a - b).abs() <= SHADOW * segment.size;
+            let is_shadow = others.iter().rev().take(MOST_COPIES).any(|other| {
+                near(other.on_page.left, segment.on_page.left)
+                    && near(other.on_page.right, segment.on_page.right)
+                    && near(other.on_page.low, segment.on_page.low)
+            });
+            others.push(segment);
+            is_shadow
+        })
+        .collect();
+    let mut at = 0;
+    found.retain(|_| {
+        at += 1;
+        !shadows[at - 1]
+    });
+    found
 }
 
 /// Returns the segments without the dots that lead from a name to a number.
@@ -127,6 +182,7 @@ struct Piece {
     character: char,
     rect: Rect,
     on_page: Rect,
+    origin: (f32, f32),
     baseline: f32,
     size: f32,
     bold: bool,
@@ -135,28 +191,88 @@ struct Piece {
 
 impl Piece {
     fn of(glyph: &Glyph, turn: Turn) -> Self {
-        let rect = turn.rect(glyph.rect);
         let height = glyph.rect.high - glyph.rect.low;
         let size = if glyph.style.size > 0.1 {
             glyph.style.size
         } else {
             height.max(1.0)
         };
+        let origin = turn.point(glyph.origin.0, glyph.origin.1);
+        let rect = match turn {
+            // The box of a slanted letter is wider than the letter, but has the same middle.
+            Turn::Slanted(_) => {
+                let (x, y) = glyph.rect.middle();
+                let (middle, _) = turn.point(x, y);
+                Rect {
+                    left: origin.0,
+                    low: origin.1,
+                    right: (2.0 * middle - origin.0).max(origin.0),
+                    high: origin.1 + ZONE * size,
+                }
+            }
+            _ => turn.rect(glyph.rect),
+        };
         // Characters of vertical writing stand on no common baseline, but are centred.
         let baseline = if turn == Turn::Vertical {
             (rect.low + rect.high) / 2.0 - ZONE * size / 2.0
         } else {
-            turn.point(glyph.origin.0, glyph.origin.1).1
+            origin.1
         };
         Self {
             character: glyph.character,
             rect,
             on_page: glyph.rect,
+            origin: glyph.origin,
             baseline,
             size,
             bold: glyph.style.bold,
             turn,
         }
+    }
+
+    /// Returns whether another one stands on its line, as far as heights tell.
+    fn is_level(&self, next: &Self, gap: f32) -> bool {
+        let size = self.size.max(next.size);
+        let smaller = self.size.min(next.size) < SMALLER * size;
+        let rise = (next.baseline - self.baseline).abs();
+        let straight = if self.turn == Turn::Vertical {
+            RAISED
+        } else {
+            SAME_LINE
+        };
+        rise <= straight * size
+            || (smaller && rise <= RAISED * size)
+            || (rise <= SHIFTED * size && gap.abs() <= CLOSE * size)
+    }
+
+    /// Returns whether the next letter of a curved text stands behind it.
+    fn bends_to(&self, next: &Self) -> bool {
+        let size = self.size.max(next.size);
+        let (x, y) = self.turn.point(next.origin.0, next.origin.1);
+        let gap = x - self.rect.right;
+        self.turn.bends_to(next.turn)
+            && (y - self.baseline).abs() <= RAISED * size
+            && (-BACKWARDS * size..=WIDEST_SPACE * size).contains(&gap)
+    }
+
+    /// Returns whether a gap is one between words, for slanted text.
+    fn is_spaced(&self, next: &Self) -> bool {
+        let (x, _) = self.turn.point(next.origin.0, next.origin.1);
+        x - self.rect.right > NARROWEST_SPACE * self.size
+    }
+}
+
+impl Placed for Piece {
+    fn character(&self) -> char {
+        self.character
+    }
+
+    fn middle(&self) -> f32 {
+        self.rect.middle().0
+    }
+
+    fn edges(&self) -> (f32, f32) {
+        (self.rect.left, self.rect.right)
     }
 }
 
@@ -165,6 +281,30 @@ impl Piece {
 struct Open {
     pieces: Vec<(Piece, bool)>,
     space: bool,
+    gaps: Gaps,
+}
+
+/// The gaps between the letters of the last word.
+#[derive(Default)]
+struct Gaps {
+    count: usize,
+    narrowest: f32,
+}
+
+impl Gaps {
+    fn add(&mut self, gap: f32) {
+        self.narrowest = if self.count == 0 {
+            gap
+        } else {
+            self.narrowest.min(gap)
+        };
+        self.count += 1;
+    }
+
+    /// Returns whether the letters are set apart, and another gap is like those between them.
+    fn are_spread(&self, gap: f32, size: f32) -> bool {
+        self.count >= 2 && self.narrowest > SPREAD * size && gap <= ALIKE * self.narrowest
+    }
 }
 
 impl Open {
@@ -173,59 +313,124 @@ impl Open {
         let Some((last, _)) = self.pieces.last() else {
             return true;
         };
+        if next.turn != last.turn {
+            return last.bends_to(next);
+        }
         let size = last.size.max(next.size);
-        let smaller = last.size.min(next.size) < SMALLER * size;
-        let rise = (next.baseline - last.baseline).abs();
-        let gap = next.rect.left - last.rect.right;
-        let straight = if last.turn == Turn::Vertical {
-            RAISED
-        } else {
-            SAME_LINE
-        };
-        let on_line = rise <= straight * size
-            || (smaller && rise <= RAISED * size)
-            || (rise <= SHIFTED * size && gap.abs() <= CLOSE * size);
         let widest = if last.turn == Turn::Vertical {
             2.0
         } else {
             WIDEST_SPACE
         };
+        let is_beside = |gap: f32| gap <= widest * size && gap >= -BACKWARDS * size;
+        let gap = next.rect.left - last.rect.right;
+        let from_right = is_right_to_left(next.character) || is_right_to_left(last.character);
+        let back = last.rect.left - next.rect.right;
         // The letters of a ligature have one box.
-        let ligature = next.rect == last.rect;
-        next.turn == last.turn
-            && (ligature || (on_line && gap <= widest * size && gap >= -BACKWARDS * size))
+        next.rect == last.rect
+            || (is_beside(gap) && last.is_level(next, gap))
+            || (from_right && is_beside(back) && last.is_level(next, back))
+            || is_mark(next.character) && last.rect.contains((next.middle(), last.rect.low))
+    }
+
+    /// Returns whether the last character is the same one at nearly the same place.
+    fn ends_in_copy_of(&self, next: &Piece) -> bool {
+        self.pieces.last().is_some_and(|(last, _)| {
+            let near = |a: f32, b: f32| (a - b).abs() <= DOUBLED * next.size;
+            last.character == next.character
+                && last.origin != next.origin
+                && near(last.origin.0, next.origin.0)
+                && near(last.origin.1, next.origin.1)
+        })
     }
 
     fn push(&mut self, piece: Piece) {
-        let spaced = self.space && !self.pieces.is_empty();
+        let spaced = match self.pieces.last() {
+            None => false,
+            Some((last, _)) if matches!(last.turn, Turn::Slanted(_)) => last.is_spaced(&piece),
+            Some((last, _)) => {
+                let gap = piece.rect.left - last.rect.right;
+                // PDFium takes any gap for a space that is wide for the font.
+                let spaced = self.space && !self.gaps.are_spread(gap, piece.size);
+                if spaced {
+                    self.gaps = Gaps::default();
+                } else {
+                    self.gaps.add(gap);
+                }
+                spaced
+            }
+        };
         self.pieces.push((piece, spaced));
         self.space = false;
     }
 
-    fn close(&mut self, found: &mut Vec<Segment>) {
-        let Some(((first, _), rest)) = self.pieces.split_first() else {
-            return;
+    fn close(&mut self, runs: &mut Vec<Run>) {
+        if !self.pieces.is_empty() {
+            runs.push(Run(std::mem::take(&mut self.pieces)));
+            self.gaps = Gaps::default();
+        }
+    }
+}
+
+/// Characters of one line without a wide gap, and whether a space stands before each.
+struct Run(Vec<(Piece, bool)>);
+
+impl Run {
+    fn is_from_right(&self) -> bool {
+        self.0
+            .iter()
+            .any(|(piece, _)| is_right_to_left(piece.character))
+    }
+
+    fn edges(&self) -> (f32, f32) {
+        self.0
+            .iter()
+            .fold((f32::MAX, f32::MIN), |(left, right), (piece, _)| {
+                (left.min(piece.rect.left), right.max(piece.rect.right))
+            })
+    }
+
+    /// Puts the characters into the order in which they are read.
+    fn read(&mut self) {
+        let spaces: Vec<bool> = self.0.iter().map(|&(_, spaced)| spaced).collect();
+        let line = self.0.drain(..).map(|(piece, _)| piece).enumerate();
+        let is_spaced = |(first, a): &(usize, Piece), (second, b): &(usize, Piece)| {
+            if first.abs_diff(*second) == 1 {
+                return spaces[*first.max(second)];
+            }
+            let gap = a.rect.left.max(b.rect.left) - a.rect.right.min(b.rect.right);
+            gap > NARROWEST_SPACE * a.size.max(b.size)
         };
-        let on_page = rest
-            .iter()
-            .fold(first.on_page, |all, (piece, _)| all.union(piece.on_page));
-        let rect = rest
-            .iter()
-            .fold(first.rect, |all, (piece, _)| all.union(piece.rect));
-        let size = median(self.pieces.iter().map(|(piece, _)| piece.size).collect());
-        let baseline = median(
-            self.pieces
-                .iter()
-                .map(|(piece, _)| piece.baseline)
-                .collect(),
-        );
-        let mut text = String::with_capacity(self.pieces.len() + 8);
-        for (piece, spaced) in &self.pieces {
+        self.0 = read_in_order(line.collect(), is_spaced)
+            .into_iter()
+            .map(|(piece, _, spaced)| (piece, spaced))
+            .collect();
+    }
+
+    fn segment(&self, order: usize, has_leftward: bool) -> Segment {
+        let pieces = || self.0.iter().map(|(piece, _)| piece);
+        let first = &self.0[0].0;
+        let is_straight = pieces().all(|piece| piece.turn == first.turn);
+        let on_page = pieces().fold(first.on_page, |all, piece| all.union(piece.on_page));
+        let rect = if is_straight {
+            pieces().fold(first.rect, |all, piece| all.union(piece.rect))
+        } else {
+            first.turn.rect(on_page)
+        };
+        let size = median(pieces().map(|piece| piece.size).collect());
+        let baseline = if is_straight {
+            median(pieces().map(|piece| piece.baseline).collect())
+        } else {
+            first.baseline
+        };
+        let mut text = String::with_capacity(self.0.len() + 8);
+        for (piece, spaced) in &self.0 {
             if *spaced {
                 text.push(' ');
             }
-            let raised =
-                piece.size < SMALLER * size && piece.baseline > baseline + SAME_LINE * size;
+            let raised = is_straight
+                && piece.size < SMALLER * size
+                && piece.baseline > baseline + SAME_LINE * size;
             let character = if raised {
                 raised_character(piece.character)
             } else {
@@ -237,19 +442,83 @@ impl Open {
             }
             text.push(character);
         }
-        found.push(Segment {
+        Segment {
             text,
             rect,
             on_page,
             baseline,
             size,
-            chars: self.pieces.len(),
-            bold: self.pieces.iter().filter(|(piece, _)| piece.bold).count(),
-            order: found.len(),
+            chars: self.0.len(),
+            bold: pieces().filter(|piece| piece.bold).count(),
+            order,
             turn: first.turn,
-        });
-        self.pieces.clear();
+            leftward: if has_leftward {
+                pieces().map(|piece| leftward(piece.character)).sum()
+            } else {
+                0
+            },
+        }
     }
+}
+
+/// The runs of a line that are joined so far, and its edges.
+struct JoinedRun {
+    run: Run,
+    from_right: bool,
+    edges: (f32, f32),
+}
+
+impl JoinedRun {
+    /// Adds a run if one of the two is from right to left and it stands beside this one, on either
+    /// side; else returns it.
+    fn join(&mut self, mut next: Self) -> Option<Self> {
+        let (Some((last, _)), Some((first, spaced))) = (self.run.0.last(), next.run.0.first_mut())
+        else {
+            return Some(next);
+        };
+        let size = last.size.max(first.size);
+        let ((left, right), (next_left, next_right)) = (self.edges, next.edges);
+        let gap = left.max(next_left) - right.min(next_right);
+        let is_beside = (self.from_right || next.from_right)
+            && last.turn == first.turn
+            && last.is_level(first, gap)
+            && (-BACKWARDS * size..=WIDEST_SPACE * size).contains(&gap);
+        if !is_beside {
+            return Some(next);
+        }
+        *spaced = gap > NARROWEST_SPACE * size;
+        self.run.0.append(&mut next.run.0);
+        self.from_right = true;
+        self.edges = (left.min(next_left), right.max(next_right));
+        None
+    }
+}
+
+/// Joins the runs of each line that has letters from right to left, and puts it into order.
+fn read_from_right(runs: Vec<Run>) -> Vec<Run> {
+    let mut joined: Vec<JoinedRun> = Vec::with_capacity(runs.len());
+    for run in runs {
+        let (from_right, edges) = (run.is_from_right(), run.edges());
+        let next = JoinedRun {
+            run,
+            from_right,
+            edges,
+        };
+        let parted = match joined.last_mut() {
+            Some(last) => last.join(next),
+            None => Some(next),
+        };
+        joined.extend(parted);
+    }
+    joined
+        .into_iter()
+        .map(|mut line| {
+            if line.from_right {
+                line.run.read();
+            }
+            line.run
+        })
+        .collect()
 }
 
 /// Returns whether a text ends in a number or in more than two letters.

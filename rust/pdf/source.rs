@@ -2,7 +2,8 @@
 
 use std::ffi::{c_char, c_double, c_float, c_int, c_uint, c_ulong, c_void};
 
-use super::geometry::Rect;
+use super::geometry::{Rect, Turn};
+use super::legible::Guesses;
 
 /// The type of a word: its height in points and angle in radians, and whether it is bold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +44,17 @@ struct LooseBox {
     bottom: c_float,
 }
 
+#[repr(C)]
+#[derive(Default)]
+struct Matrix {
+    a: c_float,
+    b: c_float,
+    c: c_float,
+    d: c_float,
+    e: c_float,
+    f: c_float,
+}
+
 type Handle = *mut c_void;
 type CountChars = unsafe extern "C" fn(Handle) -> c_int;
 type GetUnicode = unsafe extern "C" fn(Handle, c_int) -> c_uint;
@@ -56,7 +68,8 @@ type GetCharBox = unsafe extern "C" fn(
 ) -> c_int;
 type GetCharOrigin = unsafe extern "C" fn(Handle, c_int, *mut c_double, *mut c_double) -> c_int;
 type GetLooseCharBox = unsafe extern "C" fn(Handle, c_int, *mut LooseBox) -> c_int;
-type GetCharAngle = unsafe extern "C" fn(Handle, c_int) -> c_float;
+type GetMatrix = unsafe extern "C" fn(Handle, c_int, *mut Matrix) -> c_int;
+type GetFontSize = unsafe extern "C" fn(Handle, c_int) -> c_double;
 type GetFontWeight = unsafe extern "C" fn(Handle, c_int) -> c_int;
 type GetFontInfo = unsafe extern "C" fn(Handle, c_int, *mut c_char, c_ulong, *mut c_int) -> c_ulong;
 type HasUnicodeMapError = unsafe extern "C" fn(Handle, c_int) -> c_int;
@@ -69,7 +82,8 @@ pub struct PdfiumFunctions {
     char_box: GetCharBox,
     origin: GetCharOrigin,
     loose_box: GetLooseCharBox,
-    angle: GetCharAngle,
+    matrix: GetMatrix,
+    font_size: GetFontSize,
     weight: GetFontWeight,
     font_info: GetFontInfo,
     map_error: HasUnicodeMapError,
@@ -77,13 +91,14 @@ pub struct PdfiumFunctions {
 
 impl PdfiumFunctions {
     /// The names of the functions whose addresses are needed, in their order.
-    pub const NAMES: [&str; 9] = [
+    pub const NAMES: [&str; 10] = [
         "FPDFText_CountChars",
         "FPDFText_GetUnicode",
         "FPDFText_GetCharBox",
         "FPDFText_GetCharOrigin",
         "FPDFText_GetLooseCharBox",
-        "FPDFText_GetCharAngle",
+        "FPDFText_GetMatrix",
+        "FPDFText_GetFontSize",
         "FPDFText_GetFontWeight",
         "FPDFText_GetFontInfo",
         "FPDFText_HasUnicodeMapError",
@@ -94,7 +109,7 @@ impl PdfiumFunctions {
     /// # Safety
     /// The addresses must be those of PDFium's functions of [`Self::NAMES`], of a library that stays
     /// loaded.
-    pub unsafe fn from_addresses(addresses: [usize; 9]) -> Option<Self> {
+    pub unsafe fn from_addresses(addresses: [usize; 10]) -> Option<Self> {
         if addresses.contains(&0) {
             return None;
         }
@@ -104,7 +119,8 @@ impl PdfiumFunctions {
             char_box,
             origin,
             loose,
-            angle,
+            matrix,
+            font_size,
             weight,
             info,
             error,
@@ -117,7 +133,8 @@ impl PdfiumFunctions {
                 char_box: std::mem::transmute::<usize, GetCharBox>(char_box),
                 origin: std::mem::transmute::<usize, GetCharOrigin>(origin),
                 loose_box: std::mem::transmute::<usize, GetLooseCharBox>(loose),
-                angle: std::mem::transmute::<usize, GetCharAngle>(angle),
+                matrix: std::mem::transmute::<usize, GetMatrix>(matrix),
+                font_size: std::mem::transmute::<usize, GetFontSize>(font_size),
                 weight: std::mem::transmute::<usize, GetFontWeight>(weight),
                 font_info: std::mem::transmute::<usize, GetFontInfo>(info),
                 map_error: std::mem::transmute::<usize, HasUnicodeMapError>(error),
@@ -130,6 +147,7 @@ impl PdfiumFunctions {
 pub struct PdfiumPage {
     functions: PdfiumFunctions,
     handle: usize,
+    bounds: Rect,
 }
 
 // Characters of one page that are read: more are no page that somebody reads.
@@ -140,13 +158,17 @@ const FONT_NAME_BYTES: usize = 128;
 const BOLD_NAMES: [&[u8]; 6] = [b"bold", b"black", b"heavy", b"demi", b"cmbx", b"-bd"];
 
 impl PdfiumPage {
-    /// Returns the page of a handle.
+    /// Returns the page of a handle, whose characters outside of the box `bounds` are not seen.
     ///
     /// # Safety
     /// `handle` must be an `FPDF_TEXTPAGE` that stays open, and that no other thread uses, as long as
     /// the value is used.
-    pub unsafe fn new(functions: PdfiumFunctions, handle: usize) -> Self {
-        Self { functions, handle }
+    pub unsafe fn new(functions: PdfiumFunctions, handle: usize, bounds: Rect) -> Self {
+        Self {
+            functions,
+            handle,
+            bounds,
+        }
     }
 
     /// Returns whether the page has more characters than are read.
@@ -206,8 +228,9 @@ impl PdfiumPage {
         let mut loose = LooseBox::default();
         let mut name = [0_u8; FONT_NAME_BYTES];
         let mut flags = 0;
+        let mut matrix = Matrix::default();
         // SAFETY: as in `position`; PDFium writes at most as many bytes as it is told.
-        let (angle, weight) = unsafe {
+        let (font_size, weight) = unsafe {
             (self.functions.loose_box)(self.handle(), at, &raw mut loose);
             (self.functions.font_info)(
                 self.handle(),
@@ -216,16 +239,19 @@ impl PdfiumPage {
                 FONT_NAME_BYTES as c_ulong,
                 &raw mut flags,
             );
+            (self.functions.matrix)(self.handle(), at, &raw mut matrix);
             (
-                (self.functions.angle)(self.handle(), at),
+                (self.functions.font_size)(self.handle(), at) as f32,
                 (self.functions.weight)(self.handle(), at),
             )
         };
-        let turned = (angle.sin()).abs() > 0.7;
-        let size = if turned {
-            (loose.right - loose.left).abs()
-        } else {
-            (loose.top - loose.bottom).abs()
+        // Type of a negative size is turned round.
+        let sign = if font_size < 0.0 { -1.0 } else { 1.0 };
+        let angle = (sign * matrix.b).atan2(sign * matrix.a);
+        let size = match Turn::of_angle(angle) {
+            Turn::Upwards | Turn::Downwards => (loose.right - loose.left).abs(),
+            Turn::Slanted(_) => font_size.abs() * matrix.c.hypot(matrix.d),
+            _ => (loose.top - loose.bottom).abs(),
         };
         name.make_ascii_lowercase();
         let named_bold = BOLD_NAMES
@@ -233,11 +259,7 @@ impl PdfiumPage {
             .any(|bold| name.windows(bold.len()).any(|part| part == *bold));
         Style {
             size,
-            angle: if angle.is_finite() {
-                angle.max(0.0)
-            } else {
-                0.0
-            },
+            angle: if angle.is_finite() { angle } else { 0.0 },
             bold: named_bold || flags & FORCE_BOLD != 0 || weight >= BOLD_WEIGHT,
         }
     }
@@ -249,6 +271,7 @@ impl GlyphSource for PdfiumPage {
         let mut glyphs = Vec::with_capacity(count as usize);
         let mut unknown = 0;
         let mut unmapped = false;
+        let mut guesses = Guesses::default();
         let mut style: Option<Style> = None;
         let mut high_half = None;
         for at in 0..count {
@@ -289,7 +312,9 @@ impl GlyphSource for PdfiumPage {
                 }
             };
             style = Some(own);
-            unknown += usize::from(unmapped);
+            if unmapped {
+                guesses.add(character);
+            }
             glyphs.push(Glyph {
                 character,
                 rect,
@@ -297,11 +322,23 @@ impl GlyphSource for PdfiumPage {
                 style: own,
             });
         }
-        (glyphs, unknown)
+        (self.within_bounds(glyphs), unknown + guesses.unreadable())
     }
 }
 
 impl PdfiumPage {
+    /// Returns the characters within the box of the page, all of them if most are outside.
+    fn within_bounds(&self, mut glyphs: Vec<Glyph>) -> Vec<Glyph> {
+        let is_seen = |glyph: &Glyph| {
+            glyph.character.is_whitespace() || self.bounds.contains(glyph.rect.middle())
+        };
+        let seen = glyphs.iter().filter(|glyph| is_seen(glyph)).count();
+        if seen < glyphs.len() && 2 * seen > glyphs.len() {
+            glyphs.retain(is_seen);
+        }
+        glyphs
+    }
+
     /// Returns the character at an index, two halves of a pair as one; None for a half or nothing.
     fn known_character(&self, at: c_int, high_half: &mut Option<u32>) -> Option<char> {
         // SAFETY: as in `character`.

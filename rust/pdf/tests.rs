@@ -32,7 +32,7 @@ impl GlyphSource for Page {
 }
 
 fn texts(page: Vec<(f32, f32, f32, &'static str)>) -> Vec<String> {
-    let (lines, _, _) = read_page(&Page(page));
+    let (lines, _, _) = read_page(&Page(page), &[]);
     lines.into_iter().map(|line| line.text).collect()
 }
 
@@ -116,7 +116,7 @@ fn a_row_of_a_table_is_one_line() {
             page.push((x, y, 10.0, *cell));
         }
     }
-    let (lines, _, _) = read_page(&Page(page));
+    let (lines, _, _) = read_page(&Page(page), &[]);
     assert!(lines.iter().all(|line| line.kind == Kind::Row));
     let read: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     assert_eq!(read, ["Name\t2022\t2023", "Sales\t10\t12", "Costs\t7\t8"]);
@@ -178,7 +178,7 @@ fn characters_one_below_the_other_are_columns_from_the_right() {
         }
     }
     let page = Vertical(columns.into_iter().enumerate().flat_map(glyphs).collect());
-    let lines: Vec<String> = read_page(&page)
+    let lines: Vec<String> = read_page(&page, &[])
         .0
         .into_iter()
         .map(|line| line.text)

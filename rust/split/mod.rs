@@ -15,6 +15,7 @@ mod cheapest;
 mod costs;
 mod cut;
 mod grain;
+mod lines;
 mod punctuation;
 mod ruler;
 mod scanner;

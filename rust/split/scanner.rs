@@ -4,7 +4,11 @@ use super::costs::{
     HANGING, INDENT_STEP, LINE, NUMBERED, NUMBERED_PARAGRAPH, NUMBERED_PART, ORPHAN, PARAGRAPH,
     SENTENCE, STRUCTURE_STEP, WRAP,
 };
+use super::lines::{hangs_below, is_row, is_rule};
 use super::punctuation::{ABBREVIATIONS, Stop, clause_number, is_closer, is_item, stop_of};
+
+/// Characters of the longest line that may be a term, or a caption above a table.
+const LONGEST_TERM: u32 = 160;
 
 /// The state of the scan: what the cost of the next boundary depends on.
 #[derive(Debug, Default)]
@@ -21,6 +25,14 @@ pub(super) struct Scanner {
     line_indent: u32,
     /// Whether the current line begins with a closing bracket.
     line_closes: bool,
+    /// The characters of the current line so far.
+    line_length: u32,
+    /// Whether the current line is the row of a table.
+    line_is_row: bool,
+    /// Whether the line before it is one, too.
+    follows_row: bool,
+    /// Whether the current line is drawn: the rule below the header of a table.
+    line_is_rule: bool,
     /// The strongest structural level at which the current line begins.
     line_level: Option<u32>,
     /// The byte at which the current word begins.
@@ -48,6 +60,7 @@ impl Scanner {
     /// Reads a whitespace character.
     pub(super) fn whitespace(&mut self, c: char, byte: usize) {
         self.blank = true;
+        self.line_length += 1;
         self.word = byte + c.len_utf8();
         match c {
             '\n' | '\u{2028}' => (self.breaks, self.indent) = (self.breaks + 1, 0),
@@ -76,14 +89,43 @@ impl Scanner {
             (None, 1) => self.line_cost(rest, c),
             (None, _) => PARAGRAPH + INDENT_STEP * self.indent.min(16) as f32 - numbered,
         };
-        let orphans = self.in_number
-            || self.breaks > 0
-                && self
-                    .line_level
-                    .is_some_and(|heading| level.is_none_or(|level| level > heading));
-        let orphan = if orphans { ORPHAN } else { 0.0 };
+        let is_heading = self.breaks > 0
+            && self
+                .line_level
+                .is_some_and(|heading| level.is_none_or(|level| level > heading));
+        let leads = self.breaks > 0 && level.is_none() && self.leads_in(rest);
+        let orphan = if self.in_number || is_heading || leads {
+            ORPHAN
+        } else {
+            0.0
+        };
         let hanging = if self.colon { HANGING } else { 0.0 };
         Some(cost + orphan + hanging)
+    }
+
+    /// Returns whether the current line belongs to the lines after it, of which `rest` begins with the
+    /// first: a lead-in that ends in a colon, a term above its definition, a caption above a table, and
+    /// a table's header.
+    fn leads_in(&self, rest: &str) -> bool {
+        let is_short = self.line_length <= LONGEST_TERM;
+        let is_adjacent = self.breaks == 1;
+        let is_open = self.stop == Stop::No;
+        if self.colon || is_adjacent && rest.starts_with(": ") {
+            return true;
+        }
+        if self.indent > self.line_indent && (is_adjacent || is_open && is_short) {
+            return true;
+        }
+        if is_row(rest) && is_short && !self.line_is_row {
+            return true;
+        }
+        let is_header = self.line_is_row && !self.follows_row && is_row(rest);
+        if is_adjacent && (is_header || self.line_is_rule || is_rule(rest)) {
+            return true;
+        }
+        // One of several terms of a definition.
+        let is_term = is_open && is_short && !self.pause && !self.line_is_row;
+        is_term && is_adjacent && self.indent == self.line_indent && hangs_below(rest, self.indent)
     }
 
     /// Returns whether the number of a clause may begin with `c`: at the start of a line or behind the
@@ -95,7 +137,7 @@ impl Scanner {
 
     /// Returns the cost of a cut at a single line break.
     fn line_cost(&self, rest: &str, c: char) -> f32 {
-        if matches!(c, ')' | ']' | '}') || self.indent > self.line_indent {
+        if matches!(c, ')' | ']' | '}') {
             return WRAP + HANGING;
         }
         let ends = self.stop != Stop::No || self.line_closes || self.indent < self.line_indent;
@@ -116,6 +158,10 @@ impl Scanner {
     pub(super) fn visible(&mut self, text: &str, c: char, byte: usize, level: Option<u32>) {
         let begins_line = self.breaks > 0 || !self.started;
         if begins_line {
+            self.follows_row = self.line_is_row && self.breaks == 1;
+            self.line_is_row = is_row(&text[byte..]);
+            self.line_is_rule = is_rule(&text[byte..]);
+            self.line_length = 0;
             self.line_indent = self.indent;
             self.line_closes = matches!(c, ')' | ']' | '}');
             self.line_level = level;
@@ -142,6 +188,7 @@ impl Scanner {
                 stop => stop,
             };
         }
+        self.line_length += 1;
         self.colon = matches!(c, ':' | '：');
         self.pause = matches!(c, ';' | ',' | ':' | '；');
         (self.started, self.blank, self.breaks, self.indent) = (true, false, 0, 0);

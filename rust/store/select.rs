@@ -20,9 +20,11 @@ impl Store {
     /// Returns the documents that match `where_`: a JSON object of field -> condition, all of which
     /// must hold.
     ///
-    /// A field is `uri`, `title`, `lang`, `source` (the URI without its `#fragment`) or a metadata
-    /// name; of a list, one element must match. Numbers compare with numbers, texts with texts.
-    /// `!=` is "not `=`": a document without the field matches.
+    /// A field is `uri`, `title`, `lang`, `source` (the URI without its `#fragment`), `modified` (the
+    /// time of its file in UTC, such as `2024-05-31T08:00:00Z`) or a metadata name; of a list, one
+    /// element must match. Numbers compare with numbers, texts with texts. `!=` is "not `=`": a
+    /// document without the field matches. Of a path, a text with wildcards is a glob, and one
+    /// without a slash matches the end of the path: `*.md` is `**/*.md`.
     ///
     /// # Errors
     ///
@@ -118,6 +120,17 @@ impl Condition<'_> {
         if name == "!=" {
             self.sql.push_str("NOT ");
         }
+        let pattern = value.as_str().filter(|text| {
+            is_path(field) && (name == "glob" || name == "!=" && text.contains(WILDCARDS))
+        });
+        let (name, anywhere) = match pattern {
+            Some(pattern) if !pattern.contains('/') => {
+                ("glob", Some(Value::from(format!("**/{pattern}"))))
+            }
+            Some(_) => ("glob", None),
+            None => (name, None),
+        };
+        let value = anywhere.as_ref().unwrap_or(value);
         self.sql.push_str("EXISTS (SELECT 1 FROM ");
         // Stored paths are compared as they are, if that gives the same result.
         let base = self.base.filter(|_| is_path(field));
@@ -168,6 +181,11 @@ impl Condition<'_> {
             "title" => "(SELECT 'text' AS type, document.title AS value)",
             "lang" => "(SELECT 'text' AS type, document.lang AS value)",
             "source" => "(SELECT 'text' AS type, crx_source(document.uri) AS value)",
+            "modified" => {
+                "(SELECT 'text' AS type, strftime('%Y-%m-%dT%H:%M:%SZ', \
+                 document.source_mtime_ns / 1000000000, 'unixepoch') AS value \
+                 WHERE document.source_mtime_ns > 0)"
+            }
             name => {
                 // A quoted step of SQLite's JSON path has the form of a JSON string.
                 self.params.push(format!("$.{}", Value::from(name)));

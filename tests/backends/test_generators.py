@@ -16,7 +16,7 @@ from crx.backends.llama.generator import LlamaGenerator
 from crx.errors import CrxError, ModelError, Offline, UsageError
 from crx.protocols import Generator, Metered
 from crx.registry import load_generator
-from crx.remote.metering import Price, ServiceUsage
+from crx.services.metering import Price, ServiceUsage
 
 SOURCE = '<passage-k number="7" from="a">\n<source-k>\n{}\n</source-k>\n</passage-k>'
 PROMPT = SOURCE.format("Blue whales eat krill. They sing.") + "\n\nQuestion: what do whales eat?"
@@ -100,14 +100,14 @@ Service = tuple[Callable[[], Any], Any]
 
 @pytest.fixture(params=["claude", "openai"])
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:
-    from crx.remote.retry import RetryPolicy
+    from crx_remote.retry import RetryPolicy
 
     retry_policy = RetryPolicy(sleep=RecordedSleep())
     if request.param == "claude":
         pytest.importorskip("anthropic", exc_type=ImportError)
         import messages_server as servers
 
-        from crx.backends.claude.generator import ClaudeGenerator
+        from crx_remote.claude.generator import ClaudeGenerator
 
         served = servers.MessagesServer(answer=answer)
         with servers.serving(served) as url:
@@ -121,7 +121,7 @@ def service(request: pytest.FixtureRequest) -> Iterator[Service]:
         pytest.importorskip("openai", exc_type=ImportError)
         import chat_server
 
-        from crx.backends.openai.generator import OpenAIGenerator
+        from crx_remote.openai.generator import OpenAIGenerator
 
         chat = chat_server.ChatServer()
         chat.answer = answer
@@ -217,7 +217,7 @@ def test_a_prefix_is_written_to_claudes_cache_once_and_read_after() -> None:
     pytest.importorskip("anthropic", exc_type=ImportError)
     from messages_server import KEY, MessagesServer, serving
 
-    from crx.backends.claude.generator import ClaudeGenerator
+    from crx_remote.claude.generator import ClaudeGenerator
 
     server = MessagesServer(answer=answer)
     prefix = "krill and whales " * 600
@@ -242,7 +242,7 @@ def test_an_error_event_in_a_stream_is_reported() -> None:
     pytest.importorskip("anthropic", exc_type=ImportError)
     from messages_server import KEY, MessagesServer, serving
 
-    from crx.backends.claude.generator import ClaudeGenerator
+    from crx_remote.claude.generator import ClaudeGenerator
 
     server = MessagesServer(answer=answer)
     server.broken = True
@@ -262,8 +262,8 @@ def test_a_stream_that_is_closed_early_has_broken_off(events: int, said: tuple[s
     pytest.importorskip("anthropic", exc_type=ImportError)
     from messages_server import KEY, MessagesServer, serving
 
-    from crx.backends.claude.generator import ClaudeGenerator
-    from crx.remote.retry import RetryPolicy
+    from crx_remote.claude.generator import ClaudeGenerator
+    from crx_remote.retry import RetryPolicy
 
     server = MessagesServer(answer=answer)
     server.events_sent = events
@@ -278,7 +278,7 @@ def test_the_reasoning_of_a_chat_server_is_stripped() -> None:
     pytest.importorskip("openai", exc_type=ImportError)
     from chat_server import MODEL, ChatServer, serving
 
-    from crx.backends.openai.generator import OpenAIGenerator
+    from crx_remote.openai.generator import OpenAIGenerator
 
     server = ChatServer()
     server.answer = lambda body: "<think>what do whales eat? let me see</think> Krill."
@@ -295,7 +295,7 @@ def test_the_dollars_of_a_server_without_counts_are_unknown() -> None:
     pytest.importorskip("openai", exc_type=ImportError)
     from chat_server import MODEL, ChatServer, serving
 
-    from crx.backends.openai.generator import OpenAIGenerator
+    from crx_remote.openai.generator import OpenAIGenerator
 
     server = ChatServer()
     server.counts = "none"

@@ -21,12 +21,12 @@ from tiny_model import WORDS, make_model
 from crx.errors import ModelError
 from crx.models import add_model, find_model
 from crx.models.card import read_card
-from crx.models.convert import reference
-from crx.models.convert.weights import read_weights
 from crx.models.cross_encoder import PairEncoder
 from crx.models.source_folder import read_folder
 from crx.protocols import LanguageLimited, Reranker
 from crx.registry import load_reranker
+from crx_convert import reference
+from crx_convert.weights import read_weights
 
 TEXTS = ["the revenue grew", "", "第二", "of", "the " * 60 + "revenue", "grew of the", "\n\n"]
 SPECS = [

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import chat_server
 import pytest
 from command_line import BREAD, WHALES, Crx, Done
+from local_server import Fault
+
+from crx_remote.retry import RetryPolicy
 
 QUESTION = "what do blue whales eat?"
 
@@ -61,6 +65,25 @@ def test_a_generator_that_fails_leaves_its_text_so_far(crx: Crx) -> None:
     assert ask(crx, "fake:stop=11") == Done(
         7, "Blue whales\n", "crx: fake: set to stop after 11 characters\n"
     )
+
+
+@pytest.mark.parametrize("status", [429, 500, 502])
+def test_a_failing_server_is_told_at_once_with_the_passages_to_read(
+    crx: Crx, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    pytest.importorskip("openai", exc_type=ImportError)
+    at_once = RetryPolicy((0.0,))
+    monkeypatch.setattr("crx_remote.openai.generator.INTERACTIVE_RETRIES", at_once)
+    server = chat_server.ChatServer()
+    server.fault = lambda asked, body: Fault(status, message="overloaded")
+    with chat_server.serving(server) as url:
+        done = ask(crx, f"openai:{url}/v1#{chat_server.MODEL}")
+    first, *_, found, last = done.err.splitlines()
+    assert (done.code, done.out) == (7, "")
+    assert str(status) in first
+    assert first.endswith("; trying again")
+    assert found == "crx: the answer would be in docs/whales.md:3"
+    assert str(status) in last
 
 
 def test_an_interrupt_leaves_the_text_so_far(crx: Crx, monkeypatch: pytest.MonkeyPatch) -> None:

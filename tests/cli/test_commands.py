@@ -290,7 +290,7 @@ def test_doctor_tells_where_libreoffice_is(
     crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "soffice"
-    monkeypatch.setattr("crx.ingest.libreoffice.program.NAMES", ("soffice",))
+    monkeypatch.setattr("crx_formats.libreoffice.program.NAMES", ("soffice",))
     monkeypatch.setenv("PATH", str(tmp_path))
     without = "ok    office     LibreOffice is not on PATH: .doc and .ppt files are not read\n"
     assert without in crx("doctor").out

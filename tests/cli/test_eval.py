@@ -469,6 +469,56 @@ def test_init_ends_without_an_error_at_the_end_of_piped_input(
     assert "interrupted" not in err
 
 
+def test_init_makes_questions_from_structure_whose_kinds_have_figures(crx: Crx, here: Path) -> None:
+    (here / "docs").mkdir()
+    page = '<h1>{0}</h1><p>See <a href="{1}.html">how to keep {2}</a>.</p><dl><dt>--{0}<dd>{3}</dl>'
+    for name, other, link, text in (
+        ("hens", "bees", "insects busy", "They lay their eggs in straw."),
+        ("bees", "hens", "birds warm", "They fly to the lime trees in June."),
+    ):
+        (here / "docs" / f"{name}.html").write_text(page.format(name, other, link, text))
+    code, out, err = crx("eval", "init", "docs", "--from", "structure", "--out", "made")
+    assert (code, out) == (0, 'made: 4 questions; "crx eval made" measures on them\n')
+    assert "by kind: 2 link, 2 option" in err
+    assert "200 were wanted; the structure of the documents gives no more" in err
+    code, out, _ = crx("eval", "made", "--embedder", "none", "-q")
+    assert code == 0
+    assert "option (exact words)          2  100.0" in out
+    kinds = json.loads(crx("eval", "made", "--embedder", "none", "-q", "--json")[1])["kinds"]
+    assert {kind: each["queries"] for kind, each in kinds.items()} == {
+        "link": 2,
+        "option (exact words)": 2,
+    }
+
+
+def test_init_makes_questions_from_the_structure_of_an_index(crx: Crx, here: Path) -> None:
+    (here / "notes").mkdir()
+    (here / "notes" / "a.md").write_text("# Birds\n\n## The grey heron\n\nIt stands still.\n")
+    assert crx("index", "notes", "-q")[0] == 0
+    code, out, _ = crx("eval", "init", "--from", "structure", "--out", "made")
+    assert (code, out) == (0, 'made: 1 questions; "crx eval made" measures on them\n')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 3, "crx: nothing to make questions from: no links, definitions, headings, captions,"),
+        (("--with", "fake:"), 2, "crx: --from and --with: give one of them"),
+        (("--out", "set"), 2, "corpus.jsonl: exists already; name another folder with --out"),
+    ],
+)
+def test_init_says_why_structure_gives_no_questions(
+    crx: Crx, here: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    (here / "plain.txt").write_text("A text without any structure.")
+    (here / "a.md").write_text("# Birds\n\n## The grey heron\n\nIt stands still.\n")
+    path = "a.md" if "set" in arguments else "plain.txt"
+    out = () if "--out" in arguments else ("--out", "made")
+    found, _, err = crx("eval", "init", path, "--from", "structure", *out, *arguments)
+    assert (found, err.count("\n")) == (code, 1)
+    assert message in err
+
+
 def test_questions_that_quote_files_are_measured_and_those_without_a_file_named(
     here: Path, crx: Crx
 ) -> None:

@@ -11,8 +11,8 @@ from command_line import BREAD, Crx
 
 import crx as crx_package
 from crx.config import Settings, trust
-from crx.serve.served_index import open_indexes
-from crx.serve.service import SearchService
+from crx_serve.served_index import open_indexes
+from crx_serve.service import SearchService
 
 FIXED = [each for each in fields(Settings) if each.metadata["scope"] == "index"]
 BUILT = {"embedder": "hashed"}

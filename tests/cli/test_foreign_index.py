@@ -233,7 +233,7 @@ def test_a_file_dated_2300_does_not_end_the_run(docs: Path, crx: Crx) -> None:
 def test_a_copy_that_was_killed_says_so(
     indexed: Path, crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crx.index.local_engine import LocalEngine
+    from crx_engines.folder.local_engine import LocalEngine
 
     put = LocalEngine.upsert
 

@@ -191,13 +191,13 @@ NO_INDEX = {
     "python/crx/index/seal_key.py": "the user's key",
     "python/crx/ingest/discover.py": "documents, opened for reading",
     "python/crx/ingest/ignore.py": "ignore files, opened for reading",
-    "python/crx/ingest/libreoffice": "documents, in a private temporary folder",
+    "python/crx_formats/libreoffice": "documents, in a private temporary folder",
     "python/crx/ingest/read.py": "documents, opened for reading",
     "python/crx/ingest/regular_file.py": "documents, opened for reading",
-    "python/crx/mcp/clients.py": "settings of MCP clients",
+    "python/crx_serve/mcp/clients.py": "settings of MCP clients",
     "python/crx/models": "models, in the model store",
-    "python/crx/serve/command_client.py": "the null device",
-    "python/crx/serve/local_socket.py": "sockets, in the user's runtime folder",
+    "python/crx_serve/command_client.py": "the null device",
+    "python/crx_serve/local_socket.py": "sockets, in the user's runtime folder",
 }
 
 

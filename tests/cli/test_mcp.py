@@ -11,7 +11,7 @@ from command_line import Crx
 
 @pytest.fixture(autouse=True)
 def program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crx.cli.mcp.installed_program", lambda: ("/opt/crx",))
+    monkeypatch.setattr("crx_serve.commands.mcp.installed_program", lambda: ("/opt/crx",))
     for name in ("CRX_HOME", "CRX_MODELS"):  # an entry passes on where they are
         monkeypatch.delenv(name, raising=False)
 

@@ -24,10 +24,10 @@ from crx.context.archive import (
     drop_damaged_lines,
     drop_unused_contexts,
     read_archive,
-    salvage_with_archive,
 )
 from crx.context.records import Record, hash_of
 from crx.errors import Damaged
+from crx.index.salvage import salvage_with_archive
 from crx.types import Verification
 
 FIXED = fixed_settings(resolve(SETTINGS).settings)

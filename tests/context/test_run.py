@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from surveys import SETTINGS, contexts_by_chunk, survey
 import crx
 from crx.backends.fake.contextualizer import Fake, Faults
 from crx.cli import run
-from crx.context.prompt import Prompt
 from crx.context.report import ContextProgress
 from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
-from crx.types import Context, Document
+from crx.services.prompt import Prompt
+from crx.types import Chunk, Context, Document
 
 
 def test_every_chunk_gets_a_context_that_is_searched(index: crx.Index) -> None:
@@ -86,6 +87,30 @@ def test_failed_chunks_are_tried_again_and_rejected_ones_are_not(index: crx.Inde
     assert again.reused == first.chunks - failed
 
 
+def test_rejected_contexts_are_asked_for_again_on_request_and_then_kept(index: crx.Index) -> None:
+    class Better(Fake):
+        """Refuses the half that the fake does, until `better` is set."""
+
+        better = False
+
+        @property
+        def fingerprint(self) -> str:
+            return "better"
+
+        def situate(self, document, chunks):  # type: ignore[no-untyped-def]
+            fake = Fake() if self.better else Fake(Faults(refuse=0.5))
+            return fake.situate(document, chunks)
+
+    model = Better()
+    rejected = index.contextualize(model).made["rejected:refusal"]
+    assert index.contextualize(model, retry_rejected=True).made == {"rejected:refusal": rejected}
+    model.better = True
+    assert index.contextualize(model).made == {}
+    assert index.contextualize(model, retry_rejected=True).made == {"ok": rejected}
+    assert index.contextualize(model, retry_rejected=True).made == {}
+    assert all(text for text, _ in contexts_by_chunk(index).values())
+
+
 def test_a_rejected_context_does_not_replace_an_accepted_one(index: crx.Index) -> None:
     index.contextualize("fake:")
     before = contexts_by_chunk(index)
@@ -123,13 +148,48 @@ def test_a_run_stops_if_most_of_its_first_contexts_are_rejected(
         assert index.contextualize("fake:refuse=0.2").coverage > 0.7
 
 
+def test_a_run_that_goes_on_is_judged_by_what_is_stored_too(tmp_path: Path) -> None:
+    class Worsening:
+        """Has all contexts rejected but the first hundred; is killed once, at the 98th."""
+
+        fingerprint = "worsening"
+
+        def __init__(self, *, killed: bool) -> None:
+            self.asked = 0
+            self.killed = killed
+
+        def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+            for chunk in chunks:
+                self.asked += 1
+                if self.killed and self.asked == 98:
+                    raise KeyboardInterrupt
+                is_rejected = self.asked > 100
+                yield Context.rejected("refusal") if is_rejected else Context(f"{chunk.start}.")
+
+    def contextualize(name: str, *, killed: bool) -> int:
+        with crx.open(tmp_path / name, settings=SETTINGS) as index:
+            index.add_documents([Document("heron", survey("heron", 200), title="Heron survey")])
+            model = Worsening(killed=killed)
+            if killed:
+                with pytest.raises(KeyboardInterrupt):
+                    index.contextualize(model)
+            index.contextualize(model)
+            return sum(bool(text) for text, _ in contexts_by_chunk(index).values())
+
+    whole = contextualize("whole.crx", killed=False)
+    # The answer in flight is asked for a second time.
+    assert contextualize("killed.crx", killed=True) == whole - 1
+
+
 def test_rejected_contexts_are_reported_with_their_reasons(
     tmp_path: Path, index: crx.Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = ["--index", str(tmp_path / "notes.crx")]
-    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 0
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 3
     rejected = f"100.0% of {index.status().counts['chunks']} contexts rejected: refusal "
-    assert rejected in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert rejected in printed
+    assert "; --retry-rejected asks again\n" in printed
     assert run(["status", *place]) == 0
     assert rejected in capsys.readouterr().out
 
@@ -228,7 +288,7 @@ def test_a_spent_budget_and_missing_coverage_have_different_exit_codes(
     assert run(["contextualize", *place, "--with", "fake:", "--budget", "0m"]) == 2
 
 
-def test_failed_chunks_set_the_exit_code_and_rejected_ones_do_not(
+def test_failed_chunks_set_the_exit_code(
     tmp_path: Path, docs: Path, index: crx.Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = ["--index", str(tmp_path / "notes.crx")]
@@ -240,7 +300,6 @@ def test_failed_chunks_set_the_exit_code_and_rejected_ones_do_not(
         assert run(command) == 3
         assert capsys.readouterr().err == said
     assert run([*failing, "--min-coverage", "0.9"]) == 7
-    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 0
 
 
 @pytest.mark.usefixtures("accept_generic_contexts")

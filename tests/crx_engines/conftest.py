@@ -11,7 +11,7 @@ from corpus_of_engines import make_folder
 from milvus_lite_server import MilvusProcess, require_milvus_lite, running_milvus
 from postgres_server import PostgresServer, running_server, url_of_all
 
-from crx.index.copy import copy_documents, open_engine
+from crx_engines.folder.copy import copy_documents, open_engine
 from crx_engines.postgres.connection import Connection, parse_address
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import crx
-from crx.engine.protocol import Engine, EngineSnapshot, Saturation
-from crx.engine_contract.rules import RULES, Rule
-from crx.index.copy import open_engine
 from crx.retrieve.search_notes import NEAR_IN_MEANING, NOTHING_NEAR
 from crx.types import Leg, Result, Window
+from crx_engines.engine.protocol import Engine, EngineSnapshot, Saturation
+from crx_engines.engine_contract.rules import RULES, Rule
+from crx_engines.folder.copy import open_engine
 
 QUERIES = [
     "how does the server answer a search",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.engine.protocol import StoredContext, StoredDocument
 from crx.errors import Incompatible, NotAnIndex, UsageError
-from crx.index.copy import copy_documents, open_engine
+from crx_engines.engine.protocol import StoredContext, StoredDocument
+from crx_engines.folder.copy import copy_documents, open_engine
 
 # Copies, and is killed without warning once so many documents were put.
 KILLED = """

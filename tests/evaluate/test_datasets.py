@@ -62,6 +62,14 @@ def test_a_question_set_is_read(tmp_path: Path) -> None:
         ([DOCUMENT], [], "queries.jsonl: contains no query"),
         ([], [QUERY], "corpus.jsonl: contains no document"),
         ([{**DOCUMENT, "title": 7}], [QUERY], "corpus.jsonl:1: title must be a string"),
+        ([{**DOCUMENT, "marks": {}}], [QUERY], 'marks must be [{"kind", "start", "end", "label"'),
+        ([{**DOCUMENT, "marks": [{"at": 0}]}], [QUERY], "corpus.jsonl:1: marks must be"),
+        (
+            [{**DOCUMENT, "marks": [{"kind": "page", "start": 0, "end": 99, "label": "1"}]}],
+            [QUERY],
+            "a mark is outside the text of 14 characters",
+        ),
+        ([DOCUMENT], [{**QUERY, "exact": 1}], "queries.jsonl:1: exact must be true or false"),
         (
             [DOCUMENT],
             [{**QUERY, "gold": [{"any": [{**SPAN, "doc_id": ["d1"]}]}]}],

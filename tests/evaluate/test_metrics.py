@@ -14,6 +14,7 @@ from crx.evaluate.metrics import (
     ndcg_at_k,
     recall_at_k,
     reciprocal_rank,
+    whole_items,
 )
 
 
@@ -86,6 +87,13 @@ def test_coverage_counts_each_gold_character_once() -> None:
 def test_the_gold_span_with_the_largest_share_counts() -> None:
     item = gold(("a", 0, 100), ("b", 0, 10))
     assert coverage(chunks(("a", 0, 50), ("b", 0, 6)), [item]) == 0.6
+
+
+def test_an_answer_stands_whole_if_passages_together_have_all_of_one_span() -> None:
+    items = [gold(("a", 0, 10), ("b", 0, 10)), gold(("b", 20, 30))]
+    assert whole_items(chunks(("b", 0, 6), ("b", 5, 29)), items) == 0.5
+    assert whole_items(chunks(("a", 0, 10), ("b", 20, 30)), items) == 1.0
+    assert whole_items(chunks(("a", 0, 9), ("b", 1, 10)), items[:1]) == 0.0
 
 
 spans = st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(1, 10)).map(

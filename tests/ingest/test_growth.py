@@ -282,6 +282,12 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         ("Content-Type: multipart/mixed; boundary=b\n\n", "--b\n\na\n", "--b--\n"),
         ("Subject: a\n\n", "=?utf-8?q?a?=\n", ""),
         ("Date: ", "1 ", "\n\na"),
+        ("Subject: ", "=?a?q?", "\n\na"),
+        ("Cc: ", "a@", "\n\na"),
+        ("From a Wed May  1 10:00:00 2024\nA: a\n\n", "From Wed ", ""),
+        ("", "From a Wed May  1 10:00:00 2024\nSubject: a\n\nb\n", ""),
+        ("Content-Type: multipart/alternative; boundary=b\n\n", "--b\n\na\n", "--b--\n"),
+        ("", "A: a\n", ""),
     ],
     ".vcf": [
         ('BEGIN:VCARD\nX;"', ":", ""),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from email.message import EmailMessage
 
 import pytest
 from zipped import damaged, docx
 
-from crx.errors import InputError
+from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
 from crx.types import Document
 
@@ -50,6 +51,7 @@ def test_a_message_has_its_headers_and_its_text() -> None:
         "ext": "eml",
         "format": "eml",
         "author": "Ann <ann@example.org>",
+        "from": "ann@example.org",
         "date": "2024-05-01",
     }
 
@@ -107,9 +109,14 @@ def test_a_mailbox_is_a_document_for_each_message() -> None:
     assert documents[0].text.endswith("One\n\nFrom here on")
 
 
-def test_what_is_no_message_says_so() -> None:
-    with pytest.raises(InputError, match="is no message: has no headers"):
-        read(b"\n\nwords only")
+def test_a_message_without_headers_is_its_text() -> None:
+    (document,) = read(b"\n\nwords only")
+    assert document.text == "words only"
+
+
+def test_a_message_without_text_is_nothing_to_read() -> None:
+    with pytest.raises(NotText, match="has no text"):
+        read(b"X-Spam: no\n\n\n")
 
 
 def test_a_damaged_message_is_read_or_refused_in_one_line() -> None:
@@ -121,3 +128,174 @@ def test_a_damaged_message_is_read_or_refused_in_one_line() -> None:
             reasons.append(str(why))
     assert reasons
     assert not any("\n" in reason for reason in reasons)
+
+
+def mixed(*parts: str, kind: str = "mixed", headers: str = "") -> bytes:
+    """Return a message of parts, each with its headers."""
+    bodies = "".join(f"--{kind}\n{part}\n" for part in parts)
+    start = f"From: ann@example.org\nSubject: Roads\n{headers}"
+    return (
+        f'{start}Content-Type: multipart/{kind}; boundary="{kind}"\n\n{bodies}--{kind}--\n'.encode()
+    )
+
+
+PLAIN, HTML = "Content-Type: text/plain\n\n", "Content-Type: text/html; charset=utf-8\n\n"
+EVENT = (
+    "Content-Type: text/calendar; charset=utf-8\n\nBEGIN:VCALENDAR\nBEGIN:VEVENT\n{}\nEND:VEVENT"
+)
+
+
+def body(data: bytes) -> str:
+    """Return the text of a message's document without its headers."""
+    return read(data)[0].text.partition("\n\n")[2]
+
+
+def either(plain: str, other: str) -> bytes:
+    """Return a message of two alternatives."""
+    return mixed(PLAIN + plain, other, kind="alternative")
+
+
+BOTH = either("Plain.", HTML + "<p>Plain.").decode().partition("Roads\n")[2]
+PATCH = "Content-Type: text/x-patch; name=a.unknown\nContent-Disposition: attachment\n\n+ tar"
+STATUS = "Content-Type: message/delivery-status\n\nAction: failed\nStatus: 5.1.1\n"
+LAUNCH = EVENT.format("SUMMARY:Launch\nLOCATION:Slip 4")
+PICTURE = "Content-Type: image/png\n\nx"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (mixed(PLAIN + "Before.", PICTURE, PLAIN + "After."), "Before.\n\nAfter."),
+        (mixed(HTML + "<p>Before.", PLAIN + "After."), "Before.\n\nAfter."),
+        (either("", HTML + "<p>In HTML."), "In HTML."),
+        (either("\u00a0", HTML + "<p>In HTML."), "In HTML."),
+        (either("Use another program.", HTML + "<p>The pier is shut."), "The pier is shut."),
+        (either("The pier is shut.", HTML + "<p>The <b>pier</b> is shut"), "The pier is shut."),
+        (either("Come.", LAUNCH), "Come.\n\nLaunch\n\nLocation: Slip 4"),
+        (mixed(PLAIN + "Above.", BOTH, PLAIN + "Below."), "Above.\n\nPlain.\n\nBelow."),
+        (mixed(PATCH), "a.unknown\n\n+ tar"),
+        (mixed(STATUS, kind="report"), "Action: failed\nStatus: 5.1.1"),
+        (mixed("Content-Type: text/enriched\n\nA <bold>wide</bold> road"), "A wide road"),
+    ],
+)
+def test_every_text_part_is_read_and_one_of_alternatives(data: bytes, text: str) -> None:
+    assert body(data) == text
+
+
+@pytest.mark.parametrize(
+    ("header", "subject"),
+    [
+        (b"=?gb2312?B?%s?=" % b64encode("朱镕基".encode("gbk")), "朱镕基"),
+        (b"=?ks_c_5601-1987?B?%s?=" % b64encode("똠방".encode("cp949")), "똠방"),
+        (b"=?iso-8859-1?Q?=93Pier=94_7_=80?=", "“Pier” 7 €"),
+        (b"=?utf-8?B?4oI=?= =?utf-8?B?rCA3?= now", "€ 7 now"),
+        (b"=?utf-8*en?Q?a?= =?koi8-r?B?wQ==?=", "aа"),
+        (b"=?utf-8?B?!?= =?x", "=?utf-8?B?!?= =?x"),
+        ("Der Fährplan für März".encode("latin-1"), "Der Fährplan für März"),
+        ("Fährplan".encode(), "Fährplan"),
+        ("关于码头的通知".encode("gbk"), "关于码头的通知"),
+    ],
+)
+def test_headers_are_decoded_as_mail_programs_do(header: bytes, subject: str) -> None:
+    charset = b"gb2312" if header == "关于码头的通知".encode("gbk") else b"iso-8859-1"
+    source = b"Subject: " + header + b"\nContent-Type: text/plain; charset=" + charset + b"\n\na"
+    assert read(source)[0].title == subject
+
+
+def test_text_is_decoded_by_the_header_and_not_by_the_page() -> None:
+    page = '<meta charset="utf-8"><p>Plan městského přístavu'.encode("iso8859_2")
+    written = b"Subject: a\nContent-Type: text/html; charset=iso-8859-2\n\n" + page
+    assert body(written) == "Plan městského přístavu"
+
+
+def test_an_attached_message_is_read_with_what_is_attached_to_it() -> None:
+    inner = message("Inside.", subject="Inner")
+    inner.add_attachment("# Deep\n", subtype="markdown", filename="d.md")
+    outer = message("Outside.", subject="Outer")
+    outer.add_attachment(
+        inner.as_bytes(), maintype="application", subtype="octet-stream", filename="saved.eml"
+    )
+    documents = read(outer.as_bytes())
+    assert [(document.uri, document.title) for document in documents] == [
+        ("a.eml", "Outer"),
+        ("a.eml#1-saved.eml", "Inner"),
+        ("a.eml#1-saved.eml/1-d.md", "Deep"),
+    ]
+
+
+def test_messages_within_messages_end_somewhere() -> None:
+    written = message("The innermost.")
+    for _ in range(20):
+        outer = message("Around.")
+        outer.add_attachment(
+            written.as_bytes(), maintype="application", subtype="x", filename="a.eml"
+        )
+        written = outer
+    with pytest.raises(InputError, match=r"attached to more than 10 messages \(11 messages"):
+        read(written.as_bytes())
+
+
+def test_a_file_without_a_name_is_read_by_its_content() -> None:
+    part = "Content-Type: application/octet-stream\n\n{\\rtf1 Bridges}"
+    assert [(d.uri, d.text) for d in read(mixed(part))[1:]] == [("a.eml#1-file.rtf", "Bridges")]
+
+
+def test_a_line_of_text_that_begins_as_a_postmark_splits_no_message() -> None:
+    box = (
+        b"From ann@example.org Wed May  1 10:00:00 2024\nSubject: One\n\nThe crane is free\n"
+        b"From 09:30 until noon.\n\nFrom Ann, Wed May  1 10:00:00 2024\nto you\n\n"
+        b"From bob@example.org Wed May  1 11:00:00 2024\nSubject: Two\n\nb\n"
+    )
+    documents = read(box, "a.mbox")
+    assert [document.title for document in documents] == ["One", "Two"]
+    assert "From 09:30 until noon." in documents[0].text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Maildir/cur/1709632800.M1P2.example.org:2,S", "Maildir/new/1709632800.1.md", "Inbox"],
+)
+def test_mail_is_recognized_without_an_extension(name: str) -> None:
+    (document,) = read(message("Zażółć", subject="Łódź").as_bytes(), name)
+    assert (document.title, document.metadata["format"]) == ("Łódź", "eml")
+
+
+@pytest.mark.parametrize("text", [b"From: here\nto there\n", b"From: Ann\nTo: Bob\n\nDear Bob\n"])
+def test_a_text_that_begins_like_a_header_is_text(text: bytes) -> None:
+    assert read(text, "note")[0].metadata["format"] == "text"
+
+
+def test_a_mailbox_without_an_extension_is_recognized_by_its_first_line() -> None:
+    box = b"From ann@example.org Wed May  1 10:00:00 2024\n" + message().as_bytes()
+    assert [document.title for document in read(box * 2, "mail/Inbox")] == ["Röads", "Röads"]
+
+
+def test_a_message_of_apple_mail_stands_before_a_property_list() -> None:
+    source = message("Tar.").as_bytes()
+    (document,) = read(b"%d   \n" % len(source) + source + b"<?xml?><plist/>", "12.emlx")
+    assert document.text.endswith("\n\nTar.\n") or document.text.endswith("\n\nTar.")
+
+
+def test_sender_and_recipients_can_be_filtered_by_address() -> None:
+    source = b'From: "Nowak, Z." <Zofia@example.pl>\nTo: Ole <o@example.no>, k@x.org\n'
+    metadata = read(source + b"Cc: o@example.no\n\na")[0].metadata
+    assert metadata["from"] == "zofia@example.pl"
+    assert metadata["to"] == ["o@example.no", "k@x.org"]
+
+
+def test_a_part_that_cannot_be_read_costs_that_part() -> None:
+    data = mixed(
+        PLAIN + "Before.",
+        'Content-Type: application/ms-tnef\n\n\x78\u009f>"aa1234567890',
+        PLAIN + "After.",
+    )
+    (document,) = read(data.decode().encode("latin-1"))
+    assert document.text.endswith("Before.\n\nAfter.")
+    assert document.metadata["left_out"] == ["part 3"]
+
+
+def test_a_mailbox_is_read_message_by_message() -> None:
+    box = b"From a@b Wed May  1 10:00:00 2024\nSubject: a\n\nb\n\n" * 1000 + b"\n"
+    documents = read_bytes(box, name="a.mbox")
+    assert next(documents).uri == "a.mbox#1"
+    assert sum(1 for _ in documents) == 999

@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from pdfs import placed, unnamed, vertical
+from pdfs import glyph_numbers, placed, unnamed, vertical
 
 from crx.errors import InputError
 from crx.ingest.read import read_bytes
-from crx.ingest.readers.pdf import _write_pages
+from crx.ingest.readers.left_out import LeftOut
+from crx.ingest.readers.pdf import _ReadPage, _write_pages
 from crx.ingest.readers.pdf_page import PageLine
 from crx.types import Document
 
@@ -240,7 +241,11 @@ class TestCharacters:
 
     def test_a_page_whose_fonts_name_no_characters_is_a_scan(self) -> None:
         with pytest.raises(InputError, match="has no text"):
-            read(unnamed(["Lorem ipsum dolor sit amet", "consectetur adipiscing elit"]))
+            read(glyph_numbers(["Lorem ipsum dolor sit amet", "consectetur elit"], moved=29))
+
+    def test_it_is_read_if_its_codes_are_those_of_the_characters(self) -> None:
+        lines = ["Lorem ipsum dolor sit amet", "consectetur adipiscing elit"]
+        assert read(unnamed(lines)).text == "\n".join(lines)
 
 
 class TestBounds:
@@ -260,7 +265,8 @@ class TestBounds:
             block=0,
         )
         start = time.process_time()
-        _write_pages([[line, line._replace(text="next")]], 10)
+        page = _ReadPage([line, line._replace(text="next")], (), "1", is_cut=False)
+        _write_pages([page], 10, LeftOut())
         assert time.process_time() - start < 2
 
     def test_a_page_with_more_characters_than_are_read_is_counted(self) -> None:

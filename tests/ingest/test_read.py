@@ -220,7 +220,7 @@ def test_a_format_costs_nothing_until_a_file_asks_for_it(tmp_path: Path) -> None
         "from crx.ingest.discover import Root, discover\n"
         "from crx.ingest.read import read_file\n"
         f"for found in discover([Root.at({str(tmp_path)!r})]).files: list(read_file(found.path))\n"
-        "heavy = {'tree_sitter', 'pypdfium2', 'selectolax', 'charset_normalizer'}\n"
+        "heavy = {'tree_sitter', 'pypdfium2', 'selectolax', 'chardet'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
     )
     ran = subprocess.run(

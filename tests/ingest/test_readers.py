@@ -216,8 +216,8 @@ class TestMarkdown:
     def test_a_rule_at_the_start_is_no_front_matter(self) -> None:
         assert outline(one("---\n\n# One\n", "a.md")) == [(1, "One")]
 
-    def test_the_file_name_is_no_title(self) -> None:
-        assert one("only words", "Great Title.md").title == ""
+    def test_a_note_without_a_heading_has_the_name_of_its_file_as_title(self) -> None:
+        assert one("only words", "Great Title.md").title == "Great Title"
 
 
 # What each source defines, as an outline.

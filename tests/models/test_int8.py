@@ -17,7 +17,7 @@ from onnx import numpy_helper
 from tiny_model import make_model
 
 from crx.models import add_model, find_model
-from crx.models.convert.layers import quantize_weight
+from crx_convert.layers import quantize_weight
 
 GROUP = 4
 Codes = NDArray[np.int8]

@@ -15,10 +15,10 @@ from tiny_model import make_model, write_json
 from crx.backends.onnx import OnnxEmbedder
 from crx.errors import ModelError, NoRoom, NotInstalled, UsageError
 from crx.models import ModelCard, add_model, find_model, read_cards, remove_model, verify_model
-from crx.models.convert import reference
-from crx.models.convert.weights import read_weights
 from crx.models.source_folder import Overrides, read_folder
 from crx.models.tokenizer import ModelTokenizer
+from crx_convert import reference
+from crx_convert.weights import read_weights
 
 Make = Callable[..., Path]
 
@@ -101,7 +101,7 @@ def test_given_prefixes_replace_those_of_the_folder(make: Make) -> None:
 def test_a_graph_that_differs_from_the_reference_is_refused(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.models.convert.reference._pool", lambda x, _: x[0])
+    monkeypatch.setattr("crx_convert.reference._pool", lambda x, _: x[0])
     with pytest.raises(ModelError, match=r"cosine .* to the reference"):
         add_model(make())
     assert read_cards() == []

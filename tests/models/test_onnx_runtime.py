@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 RERANK = "from crx.registry import load_reranker; print(*load_reranker('crx').score('a', ['b']))"
-CONVERT = "import crx.models.convert.convert"
+CONVERT = "import crx_convert.convert"
 
 
 def run_in(home: Path, code: str) -> list[str]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from crx.models import add_model, find_model
-from crx.models.convert.layers import quantize_weight
 from crx.registry import load_reranker
+from crx_convert.layers import quantize_weight
 
 QUERY = "how many people live in berlin"
 TEXTS = [

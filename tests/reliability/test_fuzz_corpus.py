@@ -41,7 +41,7 @@ def fail(*_: object, **__: object) -> None:
 def test_what_is_no_answer_of_a_server_is_found(
     entry_points: EntryPoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.serve.service.SearchService.documents", fail)
+    monkeypatch.setattr("crx_serve.service.SearchService.documents", fail)
     connection, request, messages = (len(entry_points) - 3 + at for at in range(3))
     for number, data in (
         (connection, b"GET /v1/documents HTTP/1.1\r\nHost: localhost\r\n\r\n"),

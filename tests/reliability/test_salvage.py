@@ -12,10 +12,9 @@ from fault_injection.effort import Effort
 
 import crx
 from crx.config import fixed_settings, resolve
-from crx.context.archive import salvage_with_archive
 from crx.errors import Damaged
 from crx.index.handle import Index
-from crx.ingest.salvage import Salvaged, salvage_index
+from crx.index.salvage import Salvaged, salvage_index, salvage_with_archive
 from crx.types import Document
 
 PAGE = 4096

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from crx.engine.protocol import StoredDocument
-from crx.index.copy import open_engine
+from crx_engines.engine.protocol import StoredDocument
+from crx_engines.folder.copy import open_engine
 
 
 def two_versions(folder: Path) -> list[tuple[StoredDocument, StoredDocument]]:

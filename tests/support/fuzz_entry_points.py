@@ -35,8 +35,8 @@ from crx.errors import CrxError
 from crx.ingest.paths import compile_glob
 from crx.ingest.read import read_bytes
 from crx.ingest.split import split
-from crx.serve.requests import SearchQuery, decode_body
 from crx.types import Document
+from crx_serve.requests import SearchQuery, decode_body
 
 MAX_BYTES = 1_000_000
 # The extension of a format of each reader. New ones are added at the end: inputs hold the index.

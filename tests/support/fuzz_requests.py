@@ -21,14 +21,14 @@ from starlette.types import Message
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from crx.cli.serve import load_extensions
-from crx.mcp.server import create_server
-from crx.serve.access import make_policy
-from crx.serve.app import create_app
-from crx.serve.connections import LimitedProtocol, report_requests
-from crx.serve.guard import Guard
-from crx.serve.served_index import ServedIndex
-from crx.serve.service import SearchService
+from crx_serve.access import make_policy
+from crx_serve.app import create_app
+from crx_serve.commands.serve import load_extensions
+from crx_serve.connections import LimitedProtocol, report_requests
+from crx_serve.guard import Guard
+from crx_serve.mcp.server import create_server
+from crx_serve.served_index import ServedIndex
+from crx_serve.service import SearchService
 
 Returned = TypeVar("Returned")
 

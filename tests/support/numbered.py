@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crx.remote.metering import ServiceUsage
+from crx.services.metering import ServiceUsage
 from crx.types import Chunk, Context, Document
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def pdf(
@@ -88,15 +88,28 @@ def placed(
 
 
 def vertical(columns: Sequence[str]) -> bytes:
-    """Return a PDF of one page of vertical writing, the first column on the right.
+    """Return a PDF of one page of vertical writing, the first column on the right."""
+    return lettered(
+        [
+            (500 - 24 * at, 700 - 12 * row, 12, character)
+            for at, text in enumerate(columns)
+            for row, character in enumerate(text)
+        ]
+    )
 
-    The characters are drawn as letters of Helvetica, which the font names as they are.
+
+def lettered(texts: Sequence[tuple[float, float, float, str]]) -> bytes:
+    """Return a PDF of one page with texts (x, y, size, text) of any script, drawn from the left.
+
+    The characters are drawn as letters of Helvetica, which the font names as they are; a space is
+    a space.
     """
-    letters = {named: chr(65 + at) for at, named in enumerate(dict.fromkeys("".join(columns)))}
+    named = dict.fromkeys(character for *_, text in texts for character in text if character != " ")
+    codes = [chr(code) for code in range(65, 127) if chr(code) != "\\"]
+    letters = {" ": " ", **dict(zip(named, codes, strict=False))}
     shown = "\n".join(
-        f"BT /F1 12 Tf {500 - 24 * at} {700 - 12 * row} Td ({letters[character]}) Tj ET"
-        for at, text in enumerate(columns)
-        for row, character in enumerate(text)
+        f"BT /F1 {size} Tf {x} {y} Td ({''.join(letters[c] for c in text)}) Tj ET"
+        for x, y, size, text in texts
     )
     pairs = "\n".join(f"<{ord(letter):02x}> <{ord(c):04x}>" for c, letter in letters.items())
     cmap = (
@@ -118,11 +131,48 @@ def unnamed(lines: Sequence[str]) -> bytes:
         f"BT /F1 12 Tf 72 720 Td 14 TL {glyphs}ET",
         "<< /Type /Font /Subtype /Type0 /BaseFont /Own /Encoding /Identity-H "
         "/DescendantFonts [6 0 R] >>",
-        "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Own /CIDToGIDMap /Identity "
+        "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Own /CIDToGIDMap /Identity /DW 500 "
         "/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> "
         "/FontDescriptor 7 0 R >>",
         "<< /Type /FontDescriptor /FontName /Own /Flags 4 /Ascent 800 /Descent -200 "
         "/CapHeight 700 /ItalicAngle 0 /StemV 80 /FontBBox [0 -200 1000 800] >>",
+    )
+
+
+def glyph_numbers(lines: Sequence[str], *, moved: int) -> bytes:
+    """Return a PDF whose font names no characters: its codes are those of ASCII, moved."""
+    return unnamed(["".join(chr(ord(character) - moved) for character in line) for line in lines])
+
+
+def drawn(
+    content: str,
+    *,
+    page: str = "",
+    annotations: Sequence[str] = (),
+    catalog: str = "",
+    objects: Mapping[int, str] | None = None,
+) -> bytes:
+    """Return a PDF of one page that draws a content with the font /F1, Helvetica.
+
+    `page` and `catalog` are added to their dictionaries. The annotations are objects from 10,
+    others are numbered from 100.
+    """
+    numbers = [10 + at for at in range(len(annotations))]
+    listed = f"/Annots [{' '.join(f'{number} 0 R' for number in numbers)}]" if numbers else ""
+    if "/MediaBox" not in page:
+        page += " /MediaBox [0 0 612 792]"
+    return _written(
+        {
+            1: f"<< /Type /Catalog /Pages 2 0 R {catalog} >>",
+            2: "<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+            3: f"<< /Type /Page /Parent 2 0 R {page} {listed} /Contents 4 0 R "
+            "/Resources << /Font << /F1 5 0 R >> >> >>",
+            4: f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+            5: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+            **dict(zip(numbers, annotations, strict=True)),
+            **(objects or {}),
+        },
+        "/Root 1 0 R",
     )
 
 
@@ -139,13 +189,11 @@ def _one_page(shown: str, *font: str) -> bytes:
     return _written(objects, "/Root 1 0 R")
 
 
-def _written(objects: dict[int, str], trailer: str) -> bytes:
+def _written(objects: Mapping[int, str], trailer: str) -> bytes:
     body = bytearray(b"%PDF-1.7\n")
-    offsets: list[int] = []
+    table = "xref\n0 1\n0000000000 65535 f \n"
     for number in sorted(objects):
-        offsets.append(len(body))
+        table += f"{number} 1\n{len(body):010} 00000 n \n"
         body += f"{number} 0 obj\n{objects[number]}\nendobj\n".encode("cp1252")
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    size = len(objects) + 1
-    end = f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} {trailer} >>\n"
+    end = f"{table}trailer\n<< /Size {max(objects) + 1} {trailer} >>\n"
     return bytes(body) + f"{end}startxref\n{len(body)}\n%%EOF\n".encode()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from crx.backends.claude.contextualizer import Claude, ClaudeContexts
-from crx.backends.openai.contextualizer import OpenAIContexts
-from crx.backends.remote_contextualizer import RemoteContextualizer
+from crx_remote.claude.contextualizer import Claude, ClaudeContexts
+from crx_remote.openai.contextualizer import OpenAIContexts
+from crx_remote.remote_contextualizer import RemoteContextualizer
 
 _OWN = ("width", "form", "cap_dollars", "retry_policy", "poll_s")
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from crx.serve.connections import LimitedProtocol
-from crx.serve.server import bind, make_server
+from crx_serve.connections import LimitedProtocol
+from crx_serve.server import bind, make_server
 
 # Of an index that is made and asked without a model.
 SETTINGS = {"embedder": "hashed", "generator": "fake:"}

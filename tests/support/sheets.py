@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 
-from zipped import core, links, odf, zipped
+from zipped import core, links, odf, zipped, zipped_with
 
 Sheets = Mapping[str, Sequence[Sequence[str | float | None]]]
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -30,6 +31,52 @@ def xlsx(sheets: Sheets, *, title: str = "", hidden: Sequence[str] = ()) -> byte
         "xl/_rels/workbook.xml.rels": links(**ids),
         **{f"xl/worksheets/s{n}.xml": sheet_xml(r) for n, r in enumerate(sheets.values(), start=1)},
     })  # fmt: skip
+
+
+def formatted_xlsx(
+    rows: Sequence[str],
+    *,
+    codes: Sequence[str] = (),
+    date1904: bool = False,
+    parts: Mapping[str, str] | None = None,
+    relations: str = "",
+) -> bytes:
+    """Return a workbook of one sheet with the XML of its rows.
+
+    The style 1 of a cell is the first of `codes`. `parts` are others by path; `relations` are
+    those of the sheet.
+    """
+    formats = "".join(
+        f'<numFmt numFmtId="{number}" formatCode="{escape(code)}"/>'
+        for number, code in enumerate(codes, start=164)
+    )
+    xfs = "".join(f'<xf numFmtId="{164 + at}"/>' for at in range(len(codes)))
+    book = xlsx({"Sheet": []})
+    state = f'<workbookPr date1904="{int(date1904)}"/><sheets>'
+    relations_path = "xl/worksheets/_rels/s1.xml.rels"
+    others = {**(parts or {}), **({relations_path: relations} if relations else {})}
+    return zipped_with(
+        book,
+        {
+            "xl/workbook.xml": lambda old: old.replace("<sheets>", state),
+            "xl/_rels/workbook.xml.rels": lambda _: links(
+                r1="worksheet worksheets/s1.xml", st="styles styles.xml"
+            ),
+            "xl/styles.xml": lambda _: (
+                f'<styleSheet xmlns="{_MAIN}"><numFmts>{formats}</numFmts>'
+                f'<cellXfs><xf numFmtId="0"/>{xfs}</cellXfs></styleSheet>'
+            ),
+            "xl/worksheets/s1.xml": lambda _: (
+                f'<worksheet xmlns="{_MAIN}"><sheetData>'
+                f"{''.join(f'<row>{row}</row>' for row in rows)}</sheetData></worksheet>"
+            ),
+            **{path: partial(_replace, new=content) for path, content in others.items()},
+        },
+    )
+
+
+def _replace(_old: str, *, new: str) -> str:
+    return new
 
 
 def sheet_xml(rows: Sequence[Sequence[str | float | None]]) -> str:

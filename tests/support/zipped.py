@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -24,6 +24,16 @@ def zipped(parts: Mapping[str, str | bytes]) -> bytes:
         for path, content in parts.items():
             archive.writestr(path, content)
     return file.getvalue()
+
+
+def zipped_with(data: bytes, changes: Mapping[str, Callable[[str], str | bytes]]) -> bytes:
+    """Return an archive with parts made from their old text, "" for one that was not there."""
+    with ZipFile(BytesIO(data)) as archive:
+        parts: dict[str, str | bytes] = {path: archive.read(path) for path in archive.namelist()}
+    for path, change in changes.items():
+        old = parts.get(path, "")
+        parts[path] = change(old.decode() if isinstance(old, bytes) else old)
+    return zipped(parts)
 
 
 def links(**targets: str) -> str:

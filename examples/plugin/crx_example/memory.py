@@ -9,9 +9,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from crx.engine.bm25 import count_chunks
-from crx.engine.filter_tests import select_documents
-from crx.engine.protocol import (
+from crx.types import Ranking
+from crx_engines.engine.bm25 import count_chunks
+from crx_engines.engine.filter_tests import select_documents
+from crx_engines.engine.protocol import (
     CollectionStatistics,
     Conditions,
     FoundChunk,
@@ -21,8 +22,7 @@ from crx.engine.protocol import (
     Saturation,
     StoredDocument,
 )
-from crx.engine.sums import statistics_of
-from crx.types import Ranking
+from crx_engines.engine.sums import statistics_of
 
 
 class MemorySnapshot:

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from crx.answer.citations import CitationFilter
 from crx.answer.prompt import NO_ANSWER, QuotedPassages
 from crx.errors import ModelError
-from crx.protocols import Annotated, Generator, Metered
-from crx.remote.destination import sending_notice, text_bytes
+from crx.protocols import Annotated, Generator, Metered, Notifying
+from crx.sending import sending_notice, text_bytes
 from crx.types import Answer, Citation, Passage
 
 # Control characters and direction marks, which could change what a terminal shows.
@@ -22,8 +22,9 @@ class AnswerStream:
     """An answer in progress: iterating yields its text, `answer` contains what was received so far.
 
     `load` opens the generator; it is not called if there are no passages. `on_notice` is called
-    with the host and the size before texts are sent to another machine. Iterating raises
-    `ModelError` if the generator fails, after the text that it had produced.
+    with the host and the size before texts are sent to another machine, and with what happens
+    while the answer is waited for. Iterating raises `ModelError` if the generator fails, after the
+    text that it had produced.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class AnswerStream:
             self._model = generator.fingerprint
             self._notes += generator.notes if isinstance(generator, Annotated) else ()
             self._announce(generator)
+            if isinstance(generator, Notifying):
+                generator.notify(self._on_notice)
             try:
                 for piece in _generate(generator, self._quoted):
                     yield from self._emit(self._citations.feed(_CONTROL.sub("", piece)))

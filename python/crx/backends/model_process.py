@@ -19,8 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crx.backends.chunk_round import ChunkRound
 from crx.context.chunk_prompt import Answers, ChunkPrompt
-from crx.context.compute_usage import ComputeUsage
+from crx.deadline import check_deadline, seconds_left
 from crx.errors import ModelError
+from crx.services.compute_usage import ComputeUsage
 from crx.types import Context
 from crx.workers.child import Child
 from crx.workers.messages import ChildLost, Message
@@ -231,7 +232,11 @@ class ModelProcess:
 
     def _receive(self) -> Message:
         assert self._supervisor.child is not None
-        reply = self._supervisor.child.receive(timeout_s=self._timeout_s)
+        try:
+            reply = self._supervisor.child.receive(timeout_s=min(self._timeout_s, seconds_left()))
+        except ChildLost:
+            check_deadline()
+            raise
         if not isinstance(reply.get("op"), str):
             raise ChildLost("an unreadable answer")
         return reply

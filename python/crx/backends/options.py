@@ -45,3 +45,11 @@ def refuse_cap(source: str, cap_dollars: float) -> None:
     """Raise `UsageError` if a spending cap is given for a source that costs nothing."""
     if cap_dollars < math.inf:
         raise UsageError(f"{source}: costs no dollars; give the budget as a time, such as 20m")
+
+
+def token_limit_message(model: str, max_tokens: int) -> str:
+    """Return the error message for an answer that ended at its token limit."""
+    return (
+        f"{model}: stopped after {max_tokens} tokens, before its end; "
+        f"allow more, as in {model}:max_tokens={2 * max_tokens}"
+    )

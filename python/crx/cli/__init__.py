@@ -19,6 +19,7 @@ import click
 from crx.cli.output import print_note
 from crx.config import ConfigWarning
 from crx.errors import CrxError, NoRoom, SystemFailure, UsageError
+from crx.plugins import SHIPPED, load_shipped
 
 # Every command and its line in "crx --help".
 COMMANDS = {
@@ -89,6 +90,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in SHIPPED["crx.commands"]:
+            return _load_shipped(cmd_name)
         module, function = _FUNCTIONS.get(cmd_name, (cmd_name, "command"))
         command = getattr(import_module(f"crx.cli.{module}"), function)
         assert isinstance(command, click.Command)
@@ -107,6 +110,32 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _load_shipped(name: str) -> click.Command:
+    """Return a command of another package; if that is missing, one that says what installs it."""
+    try:
+        command = load_shipped("crx.commands", name)
+        assert isinstance(command, click.Command)
+    except UsageError as error:
+        command = _missing_command(name, error)
+    command.short_help = COMMANDS[name]
+    return command
+
+
+def _missing_command(name: str, error: UsageError) -> click.Command:
+    """Return a command that takes any arguments and raises the error."""
+
+    def fail() -> None:
+        raise error
+
+    return click.Command(
+        name,
+        callback=fail,
+        params=[click.Argument(["arguments"], nargs=-1, expose_value=False)],
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+    )
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": list(HELP_OPTIONS)})

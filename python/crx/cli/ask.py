@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
@@ -17,6 +18,7 @@ from crx.cli.options import (
     parse_settings,
     searchable_index,
     set_option,
+    time_options,
     where_option,
 )
 from crx.cli.output import (
@@ -33,7 +35,7 @@ from crx.cli.prompt import refuse_choice_of_whole
 from crx.cli.screen import own_screen
 from crx.errors import ModelError
 from crx.index import handle
-from crx.types import Answer
+from crx.types import Answer, Passage
 
 
 @click.command()
@@ -50,6 +52,7 @@ from crx.types import Answer
 @k_option
 @answer_window_option
 @where_option
+@time_options
 @click.option(
     "--whole",
     is_flag=True,
@@ -65,6 +68,8 @@ def command(
     k: int | None,
     window: str | None,
     conditions: tuple[str, ...],
+    since: str,
+    before: str,
     whole: bool,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -86,7 +91,7 @@ def command(
                 question,
                 k=k,
                 window=parse_window(window or "auto"),
-                where=parse_where(conditions),
+                where=parse_where(conditions, since=since, before=before),
             )
         )
         stream = index.stream_answer(prompt, with_=generator, on_notice=notes.print)
@@ -100,6 +105,8 @@ def command(
             return INTERRUPTED
         except ModelError:
             _print(question, stream, notes, as_json=as_json, complete=False)
+            if not stream.answer.text:
+                _print_found(prompt.passages)
             raise
     _print(question, stream, notes, as_json=as_json, complete=True)
     return 0 if stream.answer.found else 1
@@ -122,6 +129,13 @@ def _print(
         print_note(f"${dollars:.4f}")
     if complete and answer.found and not answer.citations:
         print_note("the answer cites no passage, so that it cannot be checked")
+
+
+def _print_found(passages: Sequence[Passage]) -> None:
+    """Print where the passages are that could not be answered from."""
+    if passages:
+        where = ", ".join(dict.fromkeys(map(location, passages)))
+        print_note(f"the answer would be in {where}")
 
 
 def _print_citations(answer: Answer) -> None:

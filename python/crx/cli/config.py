@@ -102,7 +102,7 @@ def unset_value(*, name: str, project: bool) -> None:
     """Remove NAME from the user's file."""
     path = _file(project=project)
     file = read_settings(path) if path.is_file() else SettingsFile(path, b"", {})
-    was_set = name in (*file.values, *file.removed)
+    was_set = name in file.values
     if was_set:
         write(path, {name: None})
     print_line(f"{display_path(path)}: {name} {'is no longer' if was_set else 'was not'} set here")

@@ -21,12 +21,12 @@ from crx.cli.output import NotePrinter, display_path, print_json, print_line, pr
 from crx.cli.progress import Form, show_contexts
 from crx.cli.tables import format_table
 from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
-from crx.context.prompt import Prompt
 from crx.context.report import ContextReport, OutcomeCounts
 from crx.context_registry import is_context_file
 from crx.errors import InputError
 from crx.index import handle
-from crx.remote.metering import ServiceUsage
+from crx.services.metering import ServiceUsage
+from crx.services.prompt import Prompt
 
 
 @click.command()
@@ -60,6 +60,11 @@ from crx.remote.metering import ServiceUsage
     show_default=True,
     help="How much of a changed document gets new contexts.",
 )
+@click.option(
+    "--retry-rejected",
+    is_flag=True,
+    help="Ask again for contexts that earlier runs rejected.",
+)
 @prompt_options
 @context_workers_options
 @json_option
@@ -71,6 +76,7 @@ def command(
     budget: str,
     min_coverage: float,
     refresh: Refresh,
+    retry_rejected: bool,
     prompt: Path | None,
     glossary: Path | None,
     workers: int,
@@ -81,9 +87,9 @@ def command(
     """Give every chunk a context, written by the model that --with names.
 
     The index stays searchable, and each finished chunk is stored at once: after an interruption
-    the same command resumes, and chunks that failed are tried again. The exit code is 3 if some
-    failed. An answer that does not pass validation is counted as rejected; the chunk then has its
-    outline alone.
+    the same command resumes, and chunks that failed are tried again. An answer that does not pass
+    validation is rejected; the chunk then has its outline alone, until --retry-rejected asks again.
+    The exit code is 3 if some failed or were rejected.
 
     Folders can have prompts of their own, by lines of crx.toml such as "docs/legal" = "legal.txt"
     under [prompts]; the nearest folder wins, and --prompt is for all others. A changed prompt
@@ -100,6 +106,7 @@ def command(
             source,
             budget=budget,
             refresh=refresh,
+            retry_rejected=retry_rejected,
             prompt=chosen,
             workers=workers,
             workers_on=workers_on,
@@ -112,6 +119,8 @@ def command(
         print_report(report, index_path)
     print_notes(report, notes)
     code = note_failed(report.made, source)
+    if report.outcomes.count("rejected"):
+        code = InputError.exit_code
     report.require(min_coverage)
     return code
 
@@ -144,7 +153,7 @@ def print_report(report: ContextReport, index_path: Path) -> None:
     """Print what a run did, and what a service charged for."""
     print_line(f"{display_path(index_path)}: {summarize(report)}")
     if rejected := report.outcomes.describe_rejected():
-        print_line(rejected)
+        print_line(f"{rejected}; --retry-rejected asks again")
     if report.usage and report.usage != ServiceUsage():
         print_text(format_table(report.usage.rows(), right=(1,)))
 

@@ -15,6 +15,7 @@ from typing import Literal
 import click
 import numpy as np
 
+from crx.cli.doctor_file import diagnose
 from crx.cli.embedder_speed import list_forms, measure_forms
 from crx.cli.options import find_index, index_option, json_option
 from crx.cli.output import colored, print_json, print_line
@@ -22,11 +23,11 @@ from crx.cli.tables import format_size
 from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 from crx.index.handle import open as open_index
-from crx.ingest.libreoffice.program import find_program
 from crx.models import list_models
 from crx.models.card import read_card
 from crx.models.processor import detect_processor
 from crx.models.store import search_path
+from crx.plugins import load_shipped
 from crx.registry import NO_EMBEDDER, load_embedder, load_reranker
 from crx.thread_count import thread_count
 
@@ -34,7 +35,11 @@ State = Literal["ok", "warn", "fail"]
 
 # The module of each extra, which is searched for and not imported.
 EXTRAS = {
+    "serve": "starlette",
     "mcp": "mcp",
+    "code": "tree_sitter",
+    "formats": "oxmsg",
+    "convert": "onnx",
     "eval": "matplotlib",
     "ocr": "rapidocr",
     "st": "sentence_transformers",
@@ -73,6 +78,9 @@ class Check:
 
 
 @click.command()
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @index_option
 @click.option(
     "--verify", "thorough", is_flag=True, help="Also check every row of the index against its hash."
@@ -84,11 +92,16 @@ class Check:
     help="Also embed for ten seconds with each form of the embedder's model, and name the fastest.",
 )
 @json_option
-def command(*, folder: str | None, thorough: bool, probed: bool, as_json: bool) -> int:
-    """Check this installation and the nearest index.
+def command(
+    *, file: Path | None, folder: str | None, thorough: bool, probed: bool, as_json: bool
+) -> int:
+    """Check this installation and the nearest index, or how FILE is read.
 
-    The exit code is that of the first check that failed, 0 if none did.
+    The exit code is that of the first check that failed, 0 if none did. With FILE, it prints the
+    reader, the text, and what is missing of it or why it is refused.
     """
+    if file is not None:
+        return diagnose(file, find_index(folder), as_json=as_json)
     checks: list[Check] = []
     for check in run_checks(find_index(folder), thorough=thorough, probed=probed):
         # Settings that cannot be read fail every check that needs them, in the same words.
@@ -263,7 +276,7 @@ def _extras() -> Iterator[tuple[State, str]]:
 
 def _office() -> Iterator[tuple[State, str]]:
     without = "LibreOffice is not on PATH: .doc and .ppt files are not read"
-    yield "ok", find_program() or without
+    yield "ok", load_shipped("crx.programs", "libreoffice")() or without
 
 
 def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:

@@ -15,7 +15,7 @@ from crx.cli.output import print_note
 from crx.cli.tables import format_size
 from crx.config import is_offline, resolve
 from crx.errors import ModelError
-from crx.ingest.open_store import is_complete
+from crx.index.open_store import is_complete
 from crx.models.pinned_wheels import find_pinned_wheel, is_pullable
 from crx.models.pull import pull_model
 from crx.models.store import is_installed

@@ -27,8 +27,8 @@ from crx.config import (
     user_file,
 )
 from crx.errors import UsageError
+from crx.index.nearest_index import FOLDER
 from crx.models.store import search_path
-from crx.serve.nearest_index import FOLDER
 
 # Columns of the list of settings, whose longest default would make a table far wider.
 SETTINGS_COLUMNS = 80

@@ -31,8 +31,8 @@ from crx.cli.second_pass import NEXT_STEP, SecondPass, describe_vectors
 from crx.context_registry import parse_contexts
 from crx.errors import InputError, UsageError
 from crx.index import handle
+from crx.index.nearest_index import FOLDER
 from crx.registry import NO_EMBEDDER
-from crx.serve.nearest_index import FOLDER
 
 if TYPE_CHECKING:
     from crx.ingest.report import Report

@@ -20,7 +20,7 @@ from crx.cli.output import display_path, print_line, print_note
 from crx.config import ARGUMENT, PROJECT_FILE, parse, require_inside, write
 from crx.errors import UsageError
 from crx.index import handle
-from crx.serve.nearest_index import FOLDER
+from crx.index.nearest_index import FOLDER
 
 
 @click.command()

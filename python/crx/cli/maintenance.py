@@ -11,10 +11,10 @@ import click
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.config import fixed_settings, resolve
-from crx.context.archive import FILE, salvage_with_archive
+from crx.context.archive import FILE
 from crx.errors import Damaged, InputError
 from crx.index import handle
-from crx.ingest.salvage import Salvaged
+from crx.index.salvage import Salvaged, salvage_with_archive
 
 
 @click.command()

@@ -20,14 +20,14 @@ from crx.config import is_offline
 from crx.errors import ModelError, Unavailable, UsageError
 from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
 from crx.models.card import ModelKind, Pooling, Precision, read_card
-from crx.models.convert.gguf import can_convert_gguf
 from crx.models.elsewhere import OtherModel, list_cached_models
-from crx.models.hub import HubModel, find_hub_model, pull_hub_model
-from crx.models.hub_address import SCHEME, parse_hub_address
+from crx.models.gguf import can_convert_gguf
+from crx.models.hub_address import SCHEME, HubModel, parse_hub_address
 from crx.models.licences import UNKNOWN
 from crx.models.pinned_wheels import PINNED_WHEELS, find_pinned_wheel
 from crx.models.pull import pull_model
 from crx.models.source_folder import Overrides
+from crx.plugins import load_shipped
 from crx.registry import list_ollama_models, load_embedder, load_reranker
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -200,9 +200,10 @@ def pull_command(
     if name.startswith(SCHEME):
         if wheels is not None:
             raise UsageError(f"{name}: is on the hub, and --from names wheels; leave one out")
-        model = find_hub_model(parse_hub_address(name))
+        hub = load_shipped("crx.model_sources", "hf")
+        model = hub.find_hub_model(parse_hub_address(name))
         print_note(_describe(model))
-        card = pull_hub_model(
+        card = hub.pull_hub_model(
             model,
             name=stored_name,
             precision=precision,

@@ -12,8 +12,8 @@ import click
 from crx.cli.progress import FORMS
 from crx.cli.value_completion import complete_assignment, complete_model
 from crx.errors import UsageError
+from crx.index.nearest_index import nearest_index
 from crx.plugins import is_engine_address
-from crx.serve.nearest_index import nearest_index
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -81,6 +81,24 @@ def where_option(command: Command) -> Command:
         help="Search only documents that match, as in lang=en or path=docs; repeatable, all must "
         'hold. "crx help filters" explains them.  [default: all documents]',
     )(command)
+
+
+def time_options(command: Command) -> Command:
+    """Add --since and --before."""
+    since = click.option(
+        "--since",
+        default="",
+        metavar="DATE|30d",
+        help="Search only files changed since a date, or in the last days (d), weeks (w), months "
+        "(mo) or years (y).  [default: all]",
+    )
+    before = click.option(
+        "--before",
+        default="",
+        metavar="DATE|30d",
+        help="Search only files changed before that.  [default: all]",
+    )
+    return since(before(command))
 
 
 def answer_window_option(command: Command) -> Command:

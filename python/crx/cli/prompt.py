@@ -15,6 +15,7 @@ from crx.cli.options import (
     parse_settings,
     searchable_index,
     set_option,
+    time_options,
     where_option,
 )
 from crx.cli.output import print_json, print_note, print_notes, print_text
@@ -28,6 +29,7 @@ from crx.index import handle
 @k_option
 @answer_window_option
 @where_option
+@time_options
 @click.option(
     "--whole",
     is_flag=True,
@@ -42,6 +44,8 @@ def command(
     k: int | None,
     window: str | None,
     conditions: tuple[str, ...],
+    since: str,
+    before: str,
     whole: bool,
     assignments: tuple[str, ...],
     as_json: bool,
@@ -61,7 +65,7 @@ def command(
                 question,
                 k=k,
                 window=parse_window(window or "auto"),
-                where=parse_where(conditions),
+                where=parse_where(conditions, since=since, before=before),
             )
         )
     if as_json:

@@ -19,6 +19,7 @@ from crx.cli.options import (
     parse_settings,
     searchable_index,
     set_option,
+    time_options,
     where_option,
 )
 from crx.cli.output import complete_notes, print_note, to_json
@@ -26,8 +27,10 @@ from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
+from crx.errors import UsageError
+from crx.index.socket_paths import own_sockets
+from crx.plugins import load_shipped
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
-from crx.serve.socket_paths import own_sockets
 from crx.show.copies import fold_copies
 from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
@@ -67,6 +70,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 )
 @click.option("--within-section", is_flag=True, help="Grow no passage beyond its section.")
 @where_option
+@time_options
 @click.option(
     "--leg",
     "legs",
@@ -152,6 +156,8 @@ def command(
     budget_tokens: int | None,
     within_section: bool,
     conditions: tuple[str, ...],
+    since: str,
+    before: str,
     legs: tuple[str, ...],
     order: str,
     match: Match | None,
@@ -188,7 +194,7 @@ def command(
         # Files and lines are listed for the chunks that were found, without what is around them.
         "window": 0 if is_list and window == "auto" else parse_window(window),
         "budget_tokens": None if is_list else budget_tokens,
-        "where": parse_where(conditions, here=screen.folder) or None,
+        "where": parse_where(conditions, here=screen.folder, since=since, before=before) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
         "order": "score" if by_file else order,
@@ -271,12 +277,16 @@ def _search_served(
     sockets = [] if isinstance(index_path, str) else own_sockets(index_path)
     if isinstance(index_path, str) or not sockets:
         return None
-    # Imported here: most searches have no server.
-    from crx.serve.requests import SearchQuery
-    from crx.serve.search_client import ask_server
-
-    asked = SearchQuery(query=query, **arguments)
-    return ask_server(sockets, asked, index=index_path, resolved=resolve(settings))
+    try:
+        ask_server = load_shipped("crx.served", "search")
+    except (
+        UsageError
+    ):  # whoever serves the index has what that takes, and this installation has not
+        return None
+    found: Result | None = ask_server(
+        sockets, {"query": query, **arguments}, index=index_path, resolved=resolve(settings)
+    )
+    return found
 
 
 def as_object(query: str, result: Result, *, count: int | None = None) -> dict[str, object]:
@@ -320,7 +330,7 @@ def _print(
 
 def _highlighted(pattern: QueryPattern, passages: Sequence[Passage]) -> str:
     """Return what a pattern matches in passages, whose words are shown as those of a query are."""
-    return matched_text(pattern, "\n".join(passage.text for passage in passages))
+    return matched_text(pattern, (passage.text for passage in passages))
 
 
 def _print_vimgrep(

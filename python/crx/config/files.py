@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crx.config.folder_descriptions import FOLDERS, parse_descriptions
-from crx.config.settings import REMOVED, Value, parse
+from crx.config.settings import Value, parse
 from crx.config.toml_table import MOST_BYTES, PROJECT_FILE, parse_toml
 from crx.errors import UsageError
 
@@ -23,8 +23,7 @@ class SettingsFile:
     """A settings file as it was read: its values by name, its bytes for a hash.
 
     `templates` are the prompts of `[prompts]`: files by folder, both absolute; `descriptions` are
-    those of `[folders]`, None if they may not be used. `removed` are the settings of earlier
-    versions that it sets, which are ignored.
+    those of `[folders]`, None if they may not be used.
     """
 
     path: Path
@@ -32,7 +31,6 @@ class SettingsFile:
     values: Mapping[str, Value]
     templates: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] | None = None
-    removed: tuple[str, ...] = ()
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
@@ -80,13 +78,8 @@ def read_settings(path: Path) -> SettingsFile:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
     templates = _parse_templates(path, table.pop(PROMPTS, {}))
     descriptions = parse_descriptions(path, table.pop(FOLDERS, {}))
-    removed = tuple(name for name in table if name in REMOVED)
-    values = {
-        name: parse(name, value, origin=str(path))
-        for name, value in table.items()
-        if name not in REMOVED
-    }
-    return SettingsFile(path, content, values, templates, descriptions, removed)
+    values = {name: parse(name, value, origin=str(path)) for name, value in table.items()}
+    return SettingsFile(path, content, values, templates, descriptions)
 
 
 def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:

@@ -23,11 +23,9 @@ from crx.config.folder_descriptions import FolderDescriptions
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
-    REMOVED,
     Settings,
     Value,
     describe,
-    describe_removed,
     nearest,
     parse,
 )
@@ -64,9 +62,8 @@ def resolve(
 ) -> Resolved:
     """Return the settings in effect in a folder; None among the arguments means not given.
 
-    Issues a `ConfigWarning` for an unknown `CRX_*` variable, for a setting of an earlier version,
-    and for settings of a project file that are ignored because the file is not trusted. Raises
-    `UsageError` for a wrong value.
+    Issues a `ConfigWarning` for an unknown `CRX_*` variable and for settings of a project file that
+    are ignored because the file is not trusted. Raises `UsageError` for a wrong value.
     """
     environ = os.environ if environ is None else environ
     ignored: list[str] = []
@@ -109,8 +106,6 @@ def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list
         )
     elif path is not None:
         files.append(_trusted_part(read_settings(path), environ, ignored))
-    for file in files:
-        ignored += (f"{file.path}: ignored: {describe_removed(name)}" for name in file.removed)
     return files
 
 
@@ -131,14 +126,11 @@ def _variables(environ: Mapping[str, str], ignored: list[str]) -> dict[str, tupl
     warnings.
     """
     settings = {f"CRX_{each.name.upper()}": each.name for each in describe()}
-    removed = {f"CRX_{name.upper()}": name for name in REMOVED}
     others = {each.name for each in ENVIRONMENT}
     found: dict[str, tuple[str, str]] = {}
     for variable, value in environ.items():
         if variable in settings:
             found[settings[variable]] = variable, value
-        elif variable in removed:
-            ignored.append(f"{variable}: ignored: {describe_removed(removed[variable])}")
         elif _is_misspelt(variable, others):
             near = nearest(variable, [*settings, *others])
             hint = f"did you mean {near}?" if near else '"crx help environment" lists them'

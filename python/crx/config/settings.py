@@ -123,7 +123,12 @@ class Settings:
     rrf_k: float = _setting(5.0, "run", "constant of the reciprocal ranks in the fusion", least=0)
     k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
     b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
-    outline_weight: float = _setting(2.0, "run", "BM25 weight of the outline", least=0)
+    outline_weight: float = _setting(
+        2.0,
+        "run",
+        "BM25 weight of the outline: half of it for prose, 3 times if a query names a document",
+        least=0,
+    )
     context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
     code_definition: float = _setting(
         1.0, "run", "raise of source code that defines a symbol of the query; 0: off", least=0
@@ -236,10 +241,6 @@ class Settings:
     )
 
 
-# The settings of earlier versions that are ignored, each with the reason.
-REMOVED = {"vector_codes": "vectors themselves are always compared"}
-
-
 class Variable(NamedTuple):
     """An environment variable that is not the value of a setting."""
 
@@ -294,11 +295,6 @@ def describe() -> list[Description]:
     ]
 
 
-def describe_removed(name: str) -> str:
-    """Return the line about a setting that an earlier version had."""
-    return f"{name} is no longer a setting: {REMOVED[name]}"
-
-
 # The native core takes whole numbers of 32 bits.
 MOST_WHOLE = 2**31 - 1
 
@@ -310,8 +306,6 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     the file or variable in its message.
     """
     source = "" if origin == ARGUMENT else f"{origin}: "
-    if name in REMOVED:
-        raise UsageError(f"{source}{describe_removed(name)}; leave it out")
     if name not in _FIELDS:
         near = nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'

@@ -12,8 +12,8 @@ takes contexts from an archive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -22,9 +22,6 @@ from crx import _native
 from crx.context.cache import REFRESH, Origin, Refresh, with_older_origins
 from crx.context.controls import has_controls
 from crx.context.records import Record, parse_fields, to_fields, to_record
-from crx.errors import Damaged, NotAnIndex
-from crx.ingest.open_store import create_index, open_stored_form
-from crx.ingest.salvage import Salvaged, salvage_index
 from crx.types import Context
 
 FILE = "contexts.jsonl"
@@ -183,38 +180,3 @@ def _line(context: ArchivedContext) -> bytes:
 
 def _hash(fields: dict[str, object]) -> str:
     return _native.digest(orjson.dumps(fields)).hex()
-
-
-def salvage_with_archive(source: Path, target: Path, *, settings: Mapping[str, str]) -> Salvaged:
-    """Take the intact rows of the index `source`, and the archived contexts that they lack.
-
-    Chunks get these contexts when their documents are added again. If no row is intact or the
-    database is gone, the new index has the archived contexts alone. Raises as `salvage_index`, and
-    `SystemFailure` if the archive cannot be read.
-    """
-    archived = read_archive(source).contexts
-    found = _salvage_rows(source, target, settings=settings, required=not archived)
-    if not archived:
-        return found
-    store = open_stored_form(target, write=True)
-    try:
-        count = restore_contexts(store, archived)
-        with ContextArchive(target) as archive:
-            for context in archived:
-                archive.add(context)
-    finally:
-        store.close()
-    return replace(found, contexts_archived=count)
-
-
-def _salvage_rows(
-    source: Path, target: Path, *, settings: Mapping[str, str], required: bool
-) -> Salvaged:
-    """Return what was taken; without an intact row, an empty index is made unless `required`."""
-    try:
-        return salvage_index(source, target, settings=settings)
-    except (Damaged, NotAnIndex):
-        if required:
-            raise
-    create_index(target, settings)
-    return Salvaged(database_lost=True)

@@ -68,7 +68,8 @@ def find(
     """Return the stored context of each chunk from one origin, or None.
 
     One with an outcome that no version of crx writes is as good as missing. A context stored with a
-    narrower `Refresh` is valid, too. `chunks` are all of the document's.
+    narrower `Refresh` is valid, too, and one that was accepted after a rejection replaces that.
+    `chunks` are all of the document's.
     """
     found: list[CachedContext | None] = [None] * len(chunks)
     for refresh in REFRESH[REFRESH.index(origin.refresh) :]:
@@ -81,7 +82,25 @@ def find(
             if stored is not None and is_outcome(stored[1]):
                 generator, outcome, text = stored
                 found[i] = CachedContext(keys[i], generator, Context.stored(text, outcome))
+    return _accepted_later(store, found)
+
+
+def _accepted_later(
+    store: _native.Store, found: list[CachedContext | None]
+) -> list[CachedContext | None]:
+    """Return the contexts with those that were accepted after a rejection in its place."""
+    rejected = {i: each.key for i, each in enumerate(found) if each and not each.context.text}
+    later = [_second_key(key) for key in rejected.values()]
+    for i, key, stored in zip(rejected, later, store.contexts(later), strict=True):
+        if stored is not None:
+            generator, outcome, text = stored
+            found[i] = CachedContext(key, generator, Context.stored(text, outcome))
     return found
+
+
+def _second_key(key: bytes) -> bytes:
+    """Return the key of a context that is accepted after one with this key was rejected."""
+    return _native.digest(b"second", key)
 
 
 def find_best(
@@ -100,8 +119,9 @@ def find_best(
 def store_context(store: _native.Store, key: bytes, *, generator: str, context: Context) -> bytes:
     """Store a context durably and return its key.
 
-    A failed context gets a derived key, so that the next run tries again. So does one whose key is
-    taken by another text: a file of contexts may have two texts for two copies of a document.
+    A failed context gets a derived key, so that the next run tries again, and so does one that is
+    accepted after a rejection. So does one whose key is taken by another text: a file of contexts
+    may have two texts for two copies of a document.
     """
     if context.status == "failed":
         key = _native.digest(b"failed", context.outcome.encode(), key)
@@ -109,7 +129,9 @@ def store_context(store: _native.Store, key: bytes, *, generator: str, context: 
     store.put_contexts([(key, *row)])
     (stored,) = store.contexts([key])
     if stored is not None and stored[2] != context.text:
-        key = _native.digest(b"other", context.text.encode(), key)
+        is_rejected = not stored[2]
+        other = _native.digest(b"other", context.text.encode(), key)
+        key = _second_key(key) if is_rejected else other
         store.put_contexts([(key, *row)])
     return key
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from crx.context.chunk_prompt import Answers, Ask, ChunkPrompt
 from crx.context.outline import Outliner
-from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 
 # Chunks and tokens of a group; a chunk of more tokens is a group of its own.

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from crx import _native
 from crx.context.archive import ArchivedContext, ContextArchive
-from crx.context.cache import context_keys, find, store_context
-from crx.context.compute_usage import ComputeUsage
+from crx.context.cache import CachedContext, context_keys, find, store_context
 from crx.context.controls import refuse_controls
 from crx.context.documents import (
     ContextPool,
@@ -35,6 +35,7 @@ from crx.context.report import (
     compute_coverage,
 )
 from crx.context.sources import ContextRouter, ContextSources
+from crx.deadline import check_deadline, deadline
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.indexer import Indexer
@@ -48,9 +49,10 @@ from crx.protocols import (
     Remote,
     Resumable,
 )
-from crx.remote.destination import sending_notice, text_bytes
-from crx.remote.metering import ServiceUsage
-from crx.remote.pending_jobs import PendingJobs
+from crx.sending import sending_notice, text_bytes
+from crx.services.compute_usage import ComputeUsage
+from crx.services.metering import ServiceUsage
+from crx.services.pending_jobs import PendingJobs
 from crx.types import Chunk, Context, Document
 
 # Seconds after which new contexts are embedded and become searchable while a run goes on.
@@ -81,6 +83,7 @@ class ContextRun:
     """One run that gives the chunks of a store contexts; the caller holds the writer's lock.
 
     `max_rejected` is the share of the first `TRIAL_CHUNKS` contexts above which the run stops.
+    With `retry_rejected`, contexts that were rejected in earlier runs are asked for again.
     `archive` gets each context that was stored, and those of earlier runs that it lacks. `workers`
     write the contexts, with the contextualizers of `router`, and `embedding_workers` embed them;
     without them this process does.
@@ -96,6 +99,7 @@ class ContextRun:
         router: ContextRouter,
         seconds: float = math.inf,
         max_rejected: float = MAX_REJECTED,
+        retry_rejected: bool = False,
         archive: ContextArchive | None = None,
         workers: ContextPool | None = None,
         embedding_workers: EmbeddingPool | None = None,
@@ -110,6 +114,7 @@ class ContextRun:
         self._router = router
         self._seconds = seconds
         self._max_rejected = max_rejected
+        self._retry_rejected = retry_rejected
         self._archive = archive
         self._workers = workers
         self._on_progress = on_progress
@@ -119,7 +124,7 @@ class ContextRun:
         self._usage_before = self._usage
         self._progress = ContextProgress()
         self._made: dict[str, int] = {}
-        self._reused = 0
+        self._reused: Counter[str] = Counter()
         self._indexer = Indexer(
             store,
             embedder=embedder,
@@ -142,7 +147,7 @@ class ContextRun:
         self._begun = self._published = time.monotonic()
         stopped = ""
         try:
-            with self._pending_jobs():
+            with self._pending_jobs(), deadline(self._seconds):
                 self._contextualize(pending)
         except BudgetSpent as spent:
             stopped = str(spent)
@@ -153,7 +158,7 @@ class ContextRun:
         stats = self._store.stats()
         return ContextReport(
             made=dict(self._made),
-            reused=self._reused,
+            reused=sum(self._reused.values()),
             embedded=self._indexer.report.embedded,
             coverage=compute_coverage(stats),
             chunks=stats["chunks"],
@@ -214,8 +219,9 @@ class ContextRun:
                 if known is not None:
                     self._link(each, known.key, known.context)
                     self._archive_context(document, each, known.key, known.context)
-            self._reused += sum(known is not None for known in cached)
-            missing = tuple(i for i, known in enumerate(cached) if known is None)
+            missing = tuple(i for i, known in enumerate(cached) if self._is_missing(known))
+            kept = (each for each in cached if each and not self._is_missing(each))
+            self._reused.update(each.context.outcome for each in kept)
             if missing:
                 need = estimate_need([chunk.text for chunk in chunks])
                 pending.append(PendingDocument(row, missing, need))
@@ -223,6 +229,10 @@ class ContextRun:
         self._announce(pending, n_bytes)
         self._report(total=sum(len(document.missing) for document in pending))
         return sorted(pending, key=lambda each: (-each.need, each.row.uri))
+
+    def _is_missing(self, known: CachedContext | None) -> bool:
+        is_rejected = known is not None and known.context.status == "rejected"
+        return known is None or (is_rejected and self._retry_rejected)
 
     def _announce(self, pending: Sequence[PendingDocument], n_bytes: int) -> None:
         """Announce what will be sent off this machine, before the first request."""
@@ -244,8 +254,7 @@ class ContextRun:
             for request, nth, context in contexts:
                 ordinal = request.missing[nth]
                 self._store_context(request, ordinal, refuse_controls(context))
-                if time.monotonic() - self._begun > self._seconds:
-                    raise BudgetSpent(f"the budget of {self._seconds:g} s is spent")
+                check_deadline()
 
     def _request(self, pending: PendingDocument) -> _ContextRequest:
         document, rows = load_document(self._store, pending.row)
@@ -311,7 +320,7 @@ class ContextRun:
             uri=row.uri,
             usage=self._service_usage,
         )
-        if done == TRIAL_CHUNKS and not _has_remote_jobs(self._router):
+        if done == self._trial_chunks and not _has_remote_jobs(self._router):
             self._refuse_unfit_model()
         if time.monotonic() - self._published > PUBLISH_SECONDS:
             self._publish()
@@ -334,12 +343,18 @@ class ContextRun:
         )
         self._archive.add(ArchivedContext(record, key, context.outcome, origin.refresh))
 
+    @property
+    def _trial_chunks(self) -> int:
+        """The contexts of this run after which it is judged: with those of a run that was killed."""
+        reused = sum(self._reused.values())
+        return TRIAL_CHUNKS - reused if reused < TRIAL_CHUNKS else TRIAL_CHUNKS
+
     def _refuse_unfit_model(self) -> None:
-        """Raise `ModelError` if most contexts so far were rejected.
+        """Raise `ModelError` if most contexts so far were rejected, those of earlier runs included.
 
         Batches are exempt: all of their answers are paid for.
         """
-        outcomes = OutcomeCounts.from_made(self._made)
+        outcomes = OutcomeCounts.from_made(self._reused + Counter(self._made))
         if outcomes.count("rejected") > self._max_rejected * outcomes.total:
             raise ModelError(
                 f"{self._router.general.fingerprint.split()[0]}: this model is not up to the task: "

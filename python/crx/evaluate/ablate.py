@@ -30,8 +30,8 @@ from crx.evaluate.pipeline_config import (
 )
 from crx.evaluate.results import METRICS, IndexingStats, Results, Values
 from crx.ingest.split import split
-from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.search import MEASURED
+from crx.sending import sending_notice, text_bytes
 from crx.types import Document
 
 # The first and the end of some characters of a text, in code points.
@@ -86,6 +86,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
     chunk_chars = options.chunk_chars or _default_chunk_chars(documents)
     settings = {**(options.settings or {}), "chunk_chars": chunk_chars}
     langs = tuple(query.lang for query in questions.queries)
+    kinds = tuple(query.kind for query in questions.queries)
     groups = [[row for row in rows if row.contexts == source] for source in sources]
     values: list[Mapping[str, Values]] = []
     indexed: dict[str, IndexingStats] = {}
@@ -106,6 +107,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
         indexed=indexed,
         notes=(*questions.notes, *experiment.notes),
         langs=langs if any(langs) else (),
+        kinds=kinds if any(kinds) else (),
         settings=_settings_in_effect(settings, options),
         failed_at=options.failed_at,
         failures=experiment.failures,

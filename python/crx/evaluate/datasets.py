@@ -1,22 +1,26 @@
 """Question sets on disk: `corpus.jsonl` and `queries.jsonl` in one folder.
 
 Offsets are code points, half open. A corpus line is {"doc_id", "title", "text", "chunks"?,
-"metadata"?}, a query line {"query_id", "query", "gold": [{"any": [{"doc_id", "start", "end"}]}]},
-with "lang" and "query_lang" in a set of several languages.
+"metadata"?, "marks"?, "lang"?}, a query line {"query_id", "query", "gold": [{"any": [{"doc_id",
+"start", "end"}]}]}, with "lang" and "query_lang" in a set of several languages, and with "kind" and
+"exact" in a set of several kinds of questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 
+from crx import _native
 from crx.errors import UsageError
 from crx.ingest.readers.structure import structure
-from crx.types import Document
+from crx.types import Document, Mark, MarkKind
+
+_MARK_KINDS = frozenset(kind for kinds in get_args(MarkKind) for kind in get_args(kinds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,16 @@ class Query:
     """A question and its gold items.
 
     `lang` is the language that its figures are also listed under, such as `fr`, or `fr > en` for a
-    question in French about a text in English; "" if the set names none.
+    question in French about a text in English; "" if the set names none. `kind` is such a group,
+    too: what the question was made from, such as `heading`, or `heading (exact words)` if the
+    document that answers has its words in a row.
     """
 
     id: str
     text: str
     gold: tuple[Gold, ...]
     lang: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +88,50 @@ def _documents(path: Path) -> Iterator[Document]:
         if uri in seen:
             raise UsageError(f"{where}: doc_id {uri!r} occurs twice")
         seen.add(uri)
-        kind, marks = structure(text)
+        if "marks" in row:
+            kind, marks = "", _marks(row["marks"], len(text), where)
+        else:
+            kind, marks = structure(text)
         yield Document(
             uri=uri,
             text=text,
-            title=_title(row, where),
+            title=_optional_text(row, "title", where),
+            lang=_optional_text(row, "lang", where),
             metadata={**_metadata(row, where), **({"format": kind} if kind else {})},
             marks=marks,
             chunks=_spans(row.get("chunks"), len(text), where),
         )
+
+
+def corpus_row(document: Document) -> dict[str, Any]:
+    """Return a document as a line of `corpus.jsonl`, from which the same document is read."""
+    chunks = {} if document.chunks is None else {"chunks": document.chunks}
+    return {
+        "doc_id": document.uri,
+        "title": document.title,
+        "text": document.text,
+        "lang": document.lang,
+        "metadata": dict(document.metadata),
+        "marks": [asdict(mark) for mark in document.marks],
+        **chunks,
+    }
+
+
+def write_set(
+    folder: Path, documents: Iterable[Document], questions: Iterable[dict[str, Any]]
+) -> None:
+    """Write a question set, whose questions are lines of `queries.jsonl`.
+
+    Raises `UsageError` if the folder has a question set.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"corpus.jsonl": map(corpus_row, documents), "queries.jsonl": questions}
+    for name in files:
+        if (folder / name).exists():
+            raise UsageError(f"{folder / name}: exists already; name another folder with --out")
+    for name, rows in files.items():
+        data = b"".join(orjson.dumps(row) + b"\n" for row in rows)
+        _native.replace_file(folder, name, data)
 
 
 def _metadata(row: dict[str, Any], where: str) -> dict[str, Any]:
@@ -120,7 +162,15 @@ def _queries(path: Path, sizes: dict[str, int]) -> Iterator[Query]:
             required_text(row, "query", where),
             tuple(_gold(g, sizes, where) for g in gold),
             question_language(row, where),
+            _question_kind(row, where),
         )
+
+
+def _question_kind(row: dict[str, Any], where: str) -> str:
+    kind, exact = _optional_text(row, "kind", where), row.get("exact", False)
+    if not isinstance(exact, bool):
+        raise UsageError(f"{where}: exact must be true or false")
+    return f"{kind} (exact words)".lstrip() if exact else kind
 
 
 def _gold(item: Any, sizes: dict[str, int], where: str) -> Gold:
@@ -144,11 +194,31 @@ def _gold_span(span: Any, sizes: dict[str, int], where: str) -> GoldSpan:
     return GoldSpan(doc_id, start, end)
 
 
-def _title(row: dict[str, Any], where: str) -> str:
-    title = row.get("title") or ""
-    if not isinstance(title, str):
-        raise UsageError(f"{where}: title must be a string")
-    return title
+def _optional_text(row: dict[str, Any], name: str, where: str) -> str:
+    value = row.get(name) or ""
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: {name} must be a string")
+    return value
+
+
+def _marks(marks: Any, size: int, where: str) -> tuple[Mark, ...]:
+    wanted = f'{where}: marks must be [{{"kind", "start", "end", "label", "level"}}, ...]'
+    if not isinstance(marks, list):
+        raise UsageError(wanted)
+    try:
+        found = tuple(Mark(**mark) for mark in marks)
+    except TypeError:
+        raise UsageError(wanted) from None
+    for mark in found:
+        offsets = (mark.start, mark.end, mark.level)
+        if mark.kind not in _MARK_KINDS or not isinstance(mark.label, str):
+            raise UsageError(wanted)
+        if (
+            any(type(each) is not int for each in offsets)
+            or not 0 <= mark.start <= mark.end <= size
+        ):
+            raise UsageError(f"{where}: a mark is outside the text of {size} characters")
+    return found
 
 
 def _spans(spans: Any, size: int, where: str) -> tuple[tuple[int, int], ...] | None:

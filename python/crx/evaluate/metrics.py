@@ -52,6 +52,15 @@ def coverage(passages: Sequence[GoldSpan], gold: Sequence[Gold]) -> float:
     return sum(chars for chars, _ in found) / sum(size for _, size in found)
 
 
+def whole_items(passages: Sequence[GoldSpan], gold: Sequence[Gold]) -> float:
+    """Return the share of a query's gold items of which a span stands whole in passages."""
+    found = [
+        any(chars == size for chars, size in (_found_chars(passages, span) for span in item.any))
+        for item in gold
+    ]
+    return sum(found) / len(found)
+
+
 def _found_chars(passages: Sequence[GoldSpan], gold: GoldSpan) -> tuple[int, int]:
     """Return how many characters of a gold span passages contain, and how many it has."""
     spans = [

@@ -16,7 +16,13 @@ import numpy as np
 
 from crx.evaluate.datasets import GoldSpan, Query
 from crx.evaluate.failures import FailureLog
-from crx.evaluate.metrics import coverage, gold_ranks, ndcg_at_k, recall_at_k, reciprocal_rank
+from crx.evaluate.metrics import (
+    gold_ranks,
+    ndcg_at_k,
+    recall_at_k,
+    reciprocal_rank,
+    whole_items,
+)
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
 from crx.evaluate.timed_models import QueryVectors
@@ -33,7 +39,7 @@ from crx.retrieve.search_state import EMPTY, ChunkRows, Search, start_search
 from crx.retrieve.widen import widen
 from crx.types import LEGS, Leg, Ranking
 
-# Chunks of a ranking: more than fit into 8,000 tokens, and more than are reranked.
+# Chunks of a ranking: more than fit into 4,000 tokens, and more than are reranked.
 RANKING_DEPTH = 150
 # Times that are parts of another, and that of the reranker, whose clock tells it.
 _PARTS = frozenset({"bm25", "dense", "embed", "rerank"})
@@ -191,23 +197,20 @@ class QueryRunner:
             self._failures.record(configuration, query, ranks=ranks, chunks=rows[:MAX_K])
         started = time.perf_counter()
         auto = configuration.window == "auto"
-        prompts = [
-            self._passages(query.text, ranking, budget) if auto else _fit_budget(chunks, budget)
-            for budget in BUDGETS
-        ]
-        widening_ms = _ms_since(started) / len(BUDGETS) if auto else 0.0
+        returned = self._passages(query.text, ranking) if auto else chunks
+        widening_ms = _ms_since(started) if auto else 0.0
         values = [
             *(recall_at_k(ranks, k) for k in range(1, MAX_K + 1)),
             reciprocal_rank(ranks),
             ndcg_at_k(ranks, 10),
-            *(coverage(spans, gold) for spans in prompts),
+            *(whole_items(_first_tokens(returned, budget), gold) for budget in BUDGETS),
             sum(chunk.tokens for chunk in chunks[:MAX_K]),
             timed.ms + widening_ms,
         ]
         return dict(zip(METRICS, values, strict=True))
 
-    def _passages(self, text: str, ranking: Ranking, budget: int) -> list[GoldSpan]:
-        """Return the passages of a ranking under a budget of tokens.
+    def _passages(self, text: str, ranking: Ranking) -> list[SizedSpan]:
+        """Return the passages of a ranking, best first.
 
         They are chosen among as many hits as the best chunks are, with which they are compared.
         """
@@ -215,10 +218,10 @@ class QueryRunner:
             read_hits(self._start(text, ranking=ranking)).hits,
             documents=self._searcher.documents,
             window="auto",
-            budget_tokens=budget,
-            window_tokens=budget,
+            budget_tokens=max(BUDGETS),
+            window_tokens=max(BUDGETS),
         )
-        return [GoldSpan(p.uri, p.start, p.end) for p in passages]
+        return [SizedSpan(GoldSpan(p.uri, p.start, p.end), p.tokens) for p in passages]
 
 
 def run_queries(
@@ -248,15 +251,18 @@ def _sized_span(row: ChunkRow) -> SizedSpan:
     return SizedSpan(GoldSpan(row.uri, row.start, row.end), row.token_end - row.token_start)
 
 
-def _fit_budget(spans: Sequence[SizedSpan], budget: int) -> list[GoldSpan]:
-    """Return the best spans that fit whole into a prompt of `budget` tokens, in order."""
-    fitting, used = [], 0
-    for span in spans:
-        used += span.tokens
-        if used > budget:
-            break
-        fitting.append(span.span)
-    return fitting
+def _first_tokens(spans: Sequence[SizedSpan], budget: int) -> list[GoldSpan]:
+    """Return the first `budget` tokens of spans in order; the last span is cut in proportion."""
+    first: list[GoldSpan] = []
+    left = budget
+    for each in spans:
+        span = each.span
+        if each.tokens > left:
+            end = span.start + (span.end - span.start) * left // each.tokens
+            return [*first, replace(span, end=end)]
+        first.append(span)
+        left -= each.tokens
+    return first
 
 
 def _ms_since(started: float) -> float:

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from crx import _native
 from crx.errors import UsageError
-from crx.evaluate.datasets import read_rows, required_text
+from crx.evaluate.datasets import corpus_row, read_rows, required_text
 from crx.ingest.split import split
 from crx.protocols import Generator
 from crx.registry import load_embedder
@@ -118,7 +119,7 @@ class QuestionFile:
         """
         folder.mkdir(parents=True, exist_ok=True)
         corpus, questions = folder / "corpus.jsonl", folder / "queries.jsonl"
-        data = b"".join(orjson.dumps(_row(document)) + b"\n" for document in documents)
+        data = b"".join(orjson.dumps(corpus_row(document)) + b"\n" for document in documents)
         if corpus.exists() and corpus.read_bytes() != data:
             raise UsageError(
                 f"{corpus}: was made from other documents; name another folder with --out"
@@ -165,10 +166,16 @@ def read_documents(store: _native.Store) -> list[Document]:
             text=store.text(row.doc),
             title=row.title,
             lang=row.lang,
+            metadata=_described(orjson.loads(row.metadata)),
             marks=tuple(read_marks(store.marks(row.doc))),
         )
         for row in store.documents()
     ]
+
+
+def _described(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata without the path, by which an index knows its files."""
+    return {name: value for name, value in metadata.items() if name != "path"}
 
 
 def _spans(document: Document) -> list[tuple[int, int]]:
@@ -180,7 +187,3 @@ def _spans(document: Document) -> list[tuple[int, int]]:
     )
     long = [chunk for chunk in chunks if len(chunk.text.strip()) >= MIN_CHUNK_CHARS]
     return [(chunk.start, chunk.end) for chunk in long or chunks]
-
-
-def _row(document: Document) -> dict[str, str]:
-    return {"doc_id": document.uri, "title": document.title, "text": document.text}

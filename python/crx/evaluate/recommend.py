@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from crx.config import Value
 from crx.context_registry import parse_contexts
 from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
-from crx.evaluate.results import PRIMARY_METRIC, Results
+from crx.evaluate.results import PRIMARY_METRIC, WHOLE, Results
 from crx.evaluate.statistics import Difference, difference, upper_bound_of_none
 
 # The largest loss against the best row that a recommendation may leave open, of a metric in [0, 1].
@@ -46,10 +46,10 @@ def recommend(results: Results, *, metric: str = "") -> Recommendation:
     """Find the cheapest row that is not significantly worse than the best; see `supported`.
 
     Rows are ordered by cost: contexts by a model, then a reranker, then the number of legs, then
-    the outline. Rows that differ only in the window are left out unless the metric is a coverage.
+    the outline. Rows that differ only in the window are left out unless the metric is of tokens.
     """
     metric = metric or PRIMARY_METRIC
-    rows = [row for row in results.rows if metric.startswith("coverage") or row.window == CHUNKS]
+    rows = [row for row in results.rows if metric in WHOLE or row.window == CHUNKS]
     # Of equally good rows, the cheapest is the best.
     best = max(sorted(rows, key=_cost), key=lambda row: results.mean(row, metric))
     for row in sorted(rows, key=_cost):

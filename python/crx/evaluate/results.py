@@ -20,13 +20,14 @@ from crx.evaluate.statistics import Difference, difference
 # Recall is kept for every k up to this one and printed for a few.
 MAX_K = 20
 SHOWN_KS = (1, 5, 10, 20)
-# Sizes of a prompt in tokens of the embedder, for which the coverage is measured.
-BUDGETS = (1000, 2000, 4000, 8000)
+# The first tokens of what is returned, counted by the embedder, in which answers are looked for.
+BUDGETS = (500, 1000, 2000, 4000)
+WHOLE = tuple(f"whole@{budget}" for budget in BUDGETS)
 METRICS = (
     *(f"recall@{k}" for k in range(1, MAX_K + 1)),
     "mrr",
     "ndcg@10",
-    *(f"coverage@{budget // 1000}k" for budget in BUDGETS),
+    *WHOLE,
     "tokens",
     "ms",
 )
@@ -34,7 +35,7 @@ METRICS = (
 COST_METRICS = frozenset({"tokens", "ms"})
 PRIMARY_METRIC = "recall@20"
 # The metric of a row that has the same ranking as its parent.
-COVERAGE_METRIC = "coverage@4k"
+TOKENS_METRIC = WHOLE[-1]
 _FORMAT = 1
 
 Values = NDArray[np.float64]
@@ -64,10 +65,10 @@ class Results:
     """Measured values: `values[metric]` is (rows, queries) float64, in the order of both.
 
     `indexed` is by source of contexts. `langs` are the languages of the questions (`Query.lang`),
-    in their order; it is empty if the set names none. `notes` are warnings of one line each, such
-    as a reranker that failed. `failures` are the first questions of each ranking that failed at
-    `failed_at`; they are not saved. `settings` are those in effect, except the source of
-    contexts, with the fingerprint of the reranker.
+    in their order; it is empty if the set names none. `kinds` are their kinds, likewise. `notes`
+    are warnings of one line each, such as a reranker that failed. `failures` are the first
+    questions of each ranking that failed at `failed_at`; they are not saved. `settings` are those
+    in effect, except the source of contexts, with the fingerprint of the reranker.
     """
 
     set: str
@@ -78,6 +79,7 @@ class Results:
     values: Mapping[str, Values]
     notes: tuple[str, ...] = ()
     langs: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     settings: Mapping[str, Value] = field(default_factory=dict)
     failed_at: int = MAX_K
     failures: Mapping[PipelineConfig, tuple[FailedQuery, ...]] = field(default_factory=dict)
@@ -93,9 +95,16 @@ class Results:
 
     def by_language(self) -> dict[str, Results]:
         """Return the results on the questions of each language, in alphabetical order."""
+        return self._by_group(self.langs)
+
+    def by_kind(self) -> dict[str, Results]:
+        """Return the results on the questions of each kind, in alphabetical order."""
+        return self._by_group(self.kinds)
+
+    def _by_group(self, groups: Sequence[str]) -> dict[str, Results]:
         return {
-            lang: select_queries(self, [at for at, each in enumerate(self.langs) if each == lang])
-            for lang in sorted(set(self.langs))
+            group: select_queries(self, [at for at, each in enumerate(groups) if each == group])
+            for group in sorted(set(groups))
         }
 
     def failure_rate(self, row: PipelineConfig) -> float:
@@ -118,7 +127,7 @@ class Results:
     ) -> Comparison | None:
         """Compare a row with its parent, or with `baseline`; None if there is neither.
 
-        The default metric is recall@20; it is coverage@4k if only the window differs.
+        The default metric is recall@20; it is whole@4000 if only the window differs.
         """
         other = baseline if baseline is not None else find_parent(row, self.rows)
         if other is None or other == row:
@@ -126,7 +135,7 @@ class Results:
         if not metric:
             same = replace(row, window=CHUNKS) == replace(other, window=CHUNKS)
             metric = (
-                COVERAGE_METRIC if same and "auto" in (row.window, other.window) else PRIMARY_METRIC
+                TOKENS_METRIC if same and "auto" in (row.window, other.window) else PRIMARY_METRIC
             )
         return Comparison(
             other, metric, difference(self.values_of(row, metric), self.values_of(other, metric))
@@ -152,6 +161,7 @@ def save(results: Results, file: Path) -> None:
         "indexed": {name: asdict(each) for name, each in results.indexed.items()},
         "notes": results.notes,
         "langs": results.langs,
+        "kinds": results.kinds,
         "settings": results.settings,
     }
     head_bytes = np.frombuffer(orjson.dumps(head), dtype=np.uint8)
@@ -177,6 +187,7 @@ def load(file: Path) -> Results:
                 values={name: arrays[name] for name in METRICS},
                 notes=tuple(head["notes"]),
                 langs=tuple(head.get("langs", ())),
+                kinds=tuple(head.get("kinds", ())),
                 settings=head.get("settings", {}),
             )
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
@@ -204,5 +215,6 @@ def select_queries(results: Results, queries: Sequence[int]) -> Results:
         results,
         queries=tuple(results.queries[at] for at in queries),
         langs=tuple(results.langs[at] for at in queries) if results.langs else (),
+        kinds=tuple(results.kinds[at] for at in queries) if results.kinds else (),
         values={name: values[:, queries] for name, values in results.values.items()},
     )

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from crx.evaluate.score_file import ScoreFile, TimeSpent
 from crx.protocols import Embedder, Remote, Reranker
-from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.retrieve.query_language import declared_langs
 from crx.retrieve.score_cache import ScoreCache, digest_pairs, score_checked
 from crx.retrieve.timed_scoring import count_characters
+from crx.sending import sending_notice, text_bytes
 
 
 class QueryVectors(DelegatingEmbedder):

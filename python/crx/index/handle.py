@@ -15,7 +15,6 @@ from crx.context.archive import ContextArchive, drop_unused_contexts
 from crx.context.budget import Budget, parse_budget
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.context.exchange import Imported, export_contexts, import_contexts
-from crx.context.prompt import Prompt
 from crx.context.records import FileContexts, write_contexts
 from crx.context.report import ContextProgress, ContextReport
 from crx.context.run import ContextRun
@@ -23,6 +22,7 @@ from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
 from crx.index.arguments import each_path, require_each
 from crx.index.files import OpenFiles
+from crx.index.open_store import copy_index, create_index, is_complete, open_store
 from crx.index.reader import check_location
 from crx.index.verify import rebuild_files, verify_archive, verify_files
 from crx.index.writer import Writer
@@ -30,14 +30,14 @@ from crx.ingest.embed_pending import MadeVectors, make_vectors
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
-from crx.ingest.open_store import copy_index, create_index, is_complete, open_store
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
 from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
 from crx.ingest.worker.messages import ReadLimits
 from crx.jobs.open_workers import open_context_workers, open_embedding_workers
-from crx.protocols import Closeable, Contextualizer
+from crx.protocols import Closeable, Contextualizer, Embedder, Reranker
+from crx.services.prompt import Prompt
 from crx.types import Document, Verification
 
 
@@ -183,6 +183,7 @@ class Index(AnsweringIndex):
         budget: str = "",
         min_coverage: float = 0.0,
         refresh: Refresh = DEFAULT_REFRESH,
+        retry_rejected: bool = False,
         prompt: Prompt | None = None,
         templates: Mapping[str, str] | None = None,
         workers: int = 0,
@@ -196,8 +197,10 @@ class Index(AnsweringIndex):
         time such as `20m` (not for batches) or, for a service that charges, dollars such as `$2`;
         the rest waits for the next call. A contextualizer that is given brings its own prompt
         and its own cap of dollars. `refresh` says how far a change reaches contexts made before
-        (see `crx.context.cache`). `templates` are prompt files for the documents below folders, by
-        absolute path, the nearest folder's first; None: those of `[prompts]` in `crx.toml`.
+        (see `crx.context.cache`). With `retry_rejected`, contexts that validation rejected in
+        earlier runs are asked for again. `templates` are prompt files for the documents below
+        folders, by absolute path, the nearest folder's first; None: those of `[prompts]` in
+        `crx.toml`.
         `workers` processes write contexts, a document each; 0: this one, or as many as the Ray
         cluster `workers_on` has room for. They load the model, so `with_` must be a specification.
         Beside them the contexts are embedded by the workers that the settings name, if any.
@@ -233,6 +236,7 @@ class Index(AnsweringIndex):
                 embedder=embedder,
                 router=router,
                 seconds=limit.seconds,
+                retry_rejected=retry_rejected,
                 archive=stack.enter_context(ContextArchive(self.path)),
                 workers=pool,
                 embedding_workers=embedding_workers,
@@ -412,7 +416,7 @@ class Index(AnsweringIndex):
         store.set_settings(self._built)
 
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:
-        return self._open_folder().writing()
+        return self._open_folder().writing(timeout_s=self._timeout_s)
 
 
 def open(
@@ -420,8 +424,15 @@ def open(
     *,
     create: bool = True,
     settings: Mapping[str, object] | None = None,
+    timeout: float | None = None,
+    embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
 ) -> Index:
     """Open an index folder, made with defaults where there is none (unless `create` is false).
+
+    `timeout` limits the seconds that a write waits for another one; None waits for threads of this
+    process, and for no other process. `embedder` and `reranker` are objects of your own (see
+    `crx.protocols`); such an index is opened with an embedder of the same `fingerprint` again.
 
     `path` may be the address of an engine, such as `postgresql://user@host/database`, that an index
     was copied to (see `crx copy`): it is searched as a folder is, and what writes raises
@@ -433,12 +444,14 @@ def open(
     as by `crx trust`. Raises `SystemFailure` for a folder on a network file system, unless the
     setting `network_disk` is 1.
     """
-    resolved = resolve(settings)
+    own = {} if embedder is None else {"embedder": registry.OWN_EMBEDDER}
+    resolved = resolve({**(settings or {}), **own})
     folder = check_location(path, resolved.settings)
     if isinstance(folder, str) or not create or is_complete(folder):
-        return Index(folder, resolved)
+        return Index(folder, resolved, embedder=embedder, reranker=reranker, timeout_s=timeout)
     # Before anything is made: without its model, an index would be left behind empty.
-    embedder = registry.load_embedder_of_new_index(resolved.settings.embedder)
+    if embedder is None:
+        embedder = registry.load_embedder_of_new_index(resolved.settings.embedder)
     create_index(folder, fixed_settings(resolved.settings))
     allow(str(folder), context_registry.index_acts(fixed_settings(resolved.settings)))
-    return Index(folder, resolved, embedder=embedder)
+    return Index(folder, resolved, embedder=embedder, reranker=reranker, timeout_s=timeout)

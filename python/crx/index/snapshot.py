@@ -16,9 +16,9 @@ from crx import _native
 from crx.errors import Damaged, Incompatible, fact
 from crx.index.file_searcher import FileSearcher
 from crx.index.leg_files import LegFiles
+from crx.index.open_store import open_store
 from crx.index.vector_leg import VectorLeg
 from crx.index.writer import WriteAccess, catch_up
-from crx.ingest.open_store import open_store
 from crx.types import Note
 
 # Tries to find both legs at one sequence number while a writer commits.

@@ -11,11 +11,11 @@ from crx import _native
 from crx.context.archive import FILE, drop_damaged_lines, read_archive
 from crx.errors import Damaged, fact
 from crx.index.files import OpenFiles, describe_lost_log
+from crx.index.open_store import advise_salvage
+from crx.index.repair import name_vectors, repair_vectors
 from crx.index.self_check import describe_unfound
 from crx.index.snapshot import describe_older_store
 from crx.index.writer import CATCH_UP_S, open_locked_store
-from crx.ingest.open_store import advise_salvage
-from crx.ingest.repair import name_vectors, repair_vectors
 from crx.protocols import Embedder
 from crx.types import Verification
 

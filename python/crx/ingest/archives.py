@@ -18,17 +18,16 @@ import struct
 import tarfile
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Protocol
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from crx.errors import InputError, NotText
-from crx.ingest.libreoffice.convert import seconds_spent as libreoffice_seconds
-from crx.ingest.sevenzip import files as sevenzip
-from crx.ingest.sevenzip.decode import DamagedArchive, UnreadBlock
+from crx.ingest.outside_seconds import waited_seconds
 from crx.ingest.unread_parts import describe_unread
+from crx.plugins import load_format
 from crx.types import Document, Scalar
 
 # Extensions of archives, each with that of the compression around a tar file.
@@ -57,12 +56,37 @@ _MAX_RATIO = 200
 _LONGEST_PATH = 1000
 # What a ZIP archive starts with: a file, the end of an empty archive or the mark of one in parts.
 _ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
+_SEVENZIP_START = b"7z\xbc\xaf\x27\x1c"
 # `zipfile` raises NotImplementedError for a compression method or an encryption that it lacks, and
 # RuntimeError for a file with a password.
 _DAMAGES = (
     BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError,
     NotImplementedError, RuntimeError, ValueError, OverflowError,
 )  # fmt: skip
+
+
+class DamagedArchive(ValueError):
+    """The archive is not as its format says."""
+
+
+class UnreadBlock(Exception):
+    """A block is not read; the message gives the reason for each of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFile:
+    """A file of an archive of 7-Zip.
+
+    `end` is how much of its block is decompressed with it, and `packed` is the size of the block.
+    `read` decompresses what was not read before and returns the content; it raises `UnreadBlock`
+    for a method that is not read and `DamagedArchive`. Files are read in the order of the archive.
+    """
+
+    path: str
+    size: int
+    end: int
+    packed: int
+    read: Callable[[], bytes]
 
 
 class PartlyRead(InputError):
@@ -117,8 +141,8 @@ class ArchiveBudget:
 
 
 def _seconds_spent() -> float:
-    """Return the seconds of the CPU that this process used, and those it waited for LibreOffice."""
-    return time.process_time() + libreoffice_seconds()
+    """Return the seconds of the CPU that this process used, and of other programs it waited for."""
+    return time.process_time() + waited_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +218,8 @@ def _members(data: bytes, budget: ArchiveBudget) -> Iterator[_Member]:
                 for info in archive.infolist():
                     if _is_zip_file(info) and not _is_hidden(info.filename):
                         yield _zip_member(archive, info, budget)
-        elif data.startswith(sevenzip.SIGNATURE):
-            for file in sevenzip.list_files(data):
+        elif data.startswith(_SEVENZIP_START):
+            for file in load_format("crx.archives", "7z")(data):
                 if not _is_hidden(file.path):
                     yield _sevenzip_member(file, budget)
         else:
@@ -236,7 +260,7 @@ def _zip_member(archive: ZipFile, info: ZipInfo, budget: ArchiveBudget) -> _Memb
     return _Member(path, content)
 
 
-def _sevenzip_member(file: sevenzip.SevenZipFile, budget: ArchiveBudget) -> _Member:
+def _sevenzip_member(file: PackedFile, budget: ArchiveBudget) -> _Member:
     if refused := _refuse_path(file.path):
         budget.take(0)
         return _Member(_shown(file.path), refused=refused)

@@ -15,8 +15,9 @@ from crx import _native
 from crx.errors import InputError, NotText
 from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
-from crx.ingest.discover import Discovery, FoundFile, Root, discover, read_content
+from crx.ingest.discover import Discovery, Root, discover, read_content
 from crx.ingest.formats import path_names
+from crx.ingest.found_file import FoundFile
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of
@@ -318,26 +319,23 @@ class FilePass:
     def _rename(self, file: FoundFile, source: Source) -> bool:
         """Give the documents of a vanished file the new path, if bytes and extension are equal.
 
-        Documents whose title is the file's name, or whose outlines have it, are removed, so that
-        they are read again.
+        Outlines and titles that have the file's name get the new one; nothing is read for that.
         """
         vanished = self._missing.take(source.hash, file.path.suffix)
         if vanished is None:
             return False
         path, rows = vanished
-        stored = {row.uri: orjson.loads(row.metadata) for row in rows}
-        is_named = any("title_from" in metadata for metadata in stored.values())
-        renamed = {uri: file.uri + uri.removeprefix(path) for uri in stored}
-        if is_named or any(path_names(old) != path_names(new) for old, new in renamed.items()):
-            self._store.remove_documents(list(stored))  # the name was the old one
-            return False
         for row in rows:
+            uri = file.uri + row.uri.removeprefix(path)
+            metadata = orjson.loads(row.metadata)
             self._store.rename_document(
                 row.uri,
-                renamed[row.uri],
-                metadata=encode_metadata({**stored[row.uri], "path": source.path}),
+                uri,
+                metadata=encode_metadata({**metadata, "path": source.path}),
                 source_mtime_ns=file.mtime_ns,
             )
+            if "title_from" in metadata or path_names(row.uri) != path_names(uri):
+                self._writer.name_again(uri)
         self._failed.replace_within(file.uri, self._failed.within(path), documents=self._files)
         return True
 

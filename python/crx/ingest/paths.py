@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -37,9 +38,13 @@ def path_of(uri: str) -> str:
 
 
 def candidate_uris(name: str) -> tuple[str, ...]:
-    """Return the URIs that a name typed by a person may mean: a URI, a path, a path as shown."""
+    """Return the URIs that a name typed by a person may mean: a URI, a path, a path as shown.
+
+    A path is tried in the other normal forms, too: a Mac decomposes accented letters.
+    """
     typed = os.fsencode(name).decode("utf-8", errors="backslashreplace")
-    return typed, uri_of(name), uri_of(path_of(typed))
+    forms = (uri_of(unicodedata.normalize(form, path_of(typed))) for form in ("NFC", "NFD"))
+    return tuple(dict.fromkeys((typed, uri_of(name), uri_of(path_of(typed)), *forms)))
 
 
 def readable(path: str) -> str:

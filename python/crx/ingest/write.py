@@ -13,10 +13,16 @@ import orjson
 
 from crx import _native
 from crx.config.folder_descriptions import FolderDescriptions
-from crx.ingest.describe_folders import redescribed, stored_description, with_description
+from crx.ingest.describe_folders import (
+    redescribed,
+    stored_description,
+    stored_text,
+    with_description,
+)
 from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import PendingChunks, vector_key
 from crx.ingest.embedding_prefix import embedding_prefix
+from crx.ingest.readers.file_title import name_title
 from crx.ingest.report import Tally
 from crx.ingest.roots import DESCRIBED
 from crx.ingest.split import split
@@ -152,11 +158,29 @@ class DocumentWriter:
         if wanted != known and (wanted or is_changed):
             self._store.set_settings({**settings, DESCRIBED: wanted})
 
+    def name_again(self, uri: str) -> None:
+        """Commit again what is stored of a renamed document, with outlines that have its name.
+
+        The name of its file is its title if it was before.
+        """
+        row = self._store.document(uri)
+        if row is None:
+            return
+        metadata = orjson.loads(row.metadata)
+        title = name_title(uri) if "title_from" in metadata else row.title
+        document = Document(uri, "", title, row.lang, metadata)
+        self._situate_again(row, *stored_text(self._store, row, document))
+
     def _describe_again(self) -> None:
         for row, document, chunks in redescribed(self._store, self._descriptions):
-            path = str(document.metadata.get("path", ""))
-            source = Source(path, row.source_hash, row.source_size, row.source_mtime_ns)
-            self._situate(document, source, chunks)
+            self._situate_again(row, document, chunks)
+
+    def _situate_again(
+        self, row: _native.DocumentRow, document: Document, chunks: Sequence[Chunk]
+    ) -> None:
+        path = str(document.metadata.get("path", ""))
+        source = Source(path, row.source_hash, row.source_size, row.source_mtime_ns)
+        self._situate(document, source, chunks)
 
     def _situate(self, document: Document, source: Source, chunks: Sequence[Chunk]) -> None:
         situated = self._situator.situate(self._store, document, chunks)

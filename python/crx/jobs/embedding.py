@@ -13,7 +13,7 @@ from crx import registry
 from crx.errors import Incompatible, ModelError
 from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embedding_pool import EmbeddedBatch, TextBatch, TextsLost
-from crx.remote.destination import Destination
+from crx.services.destination import Destination
 from crx.workers.child import child_command
 from crx.workers.job import serve_job, use_threads
 from crx.workers.messages import Message

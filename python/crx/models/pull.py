@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from crx.config import refuse_offline
 from crx.errors import ModelError, NoRoom, UsageError
 from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
-from crx.models.convert.gguf import can_convert_gguf, convert_gguf
+from crx.models.gguf import can_convert_gguf, convert_gguf
 from crx.models.pinned_wheels import PinnedWheel, find_pinned_wheel
 from crx.models.source_folder import Overrides
 from crx.models.store import (

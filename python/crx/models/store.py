@@ -35,6 +35,7 @@ from crx.models.hub_cache import find_snapshot, is_cache_folder, snapshot_of
 from crx.models.licences import require_accepted_if_non_commercial
 from crx.models.onnx_folder import detect_precision
 from crx.models.pinned_wheels import is_pullable
+from crx.plugins import load_shipped
 
 if TYPE_CHECKING:
     from crx.models.source_folder import Overrides, SourceFolder
@@ -237,15 +238,9 @@ def writable_folder(into: Path | None) -> Path:
 
 
 def import_converter() -> ModuleType:
-    """Import and return the conversion module; `ModelError` if its packages are missing."""
-    try:
-        # Imported here: the store is read without the packages that convert a model.
-        from crx.models.convert import convert
-    except ModuleNotFoundError as error:
-        raise ModelError(
-            f"adding a model needs {error.name}; install crx again with its dependencies"
-        ) from error
-    return convert
+    """Import and return the conversion module; `UsageError` if its packages are missing."""
+    converter: ModuleType = load_shipped("crx.converters", "onnx")
+    return converter
 
 
 def _find_by_name(name: str) -> Path | None:

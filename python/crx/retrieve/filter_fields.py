@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from crx.ingest.paths import PATH_FIELDS, operators_of
 from crx.retrieve.search_state import Search
 from crx.types import Note
 
+# What fields are called elsewhere.
+_SYNONYMS = {"mtime": "modified", "language": "lang", "type": "format", "extension": "ext"}
 # Fields that every document has, beside those of its metadata.
-DOCUMENT_FIELDS = ("uri", "title", "lang", "source")
+DOCUMENT_FIELDS = ("uri", "title", "lang", "source", "modified")
 
 
 def filter_legs(search: Search) -> Search:
@@ -37,7 +39,7 @@ def describe_filter(search: Search) -> list[str]:
         missing = describe_missing_fields(where, searcher.documents.metadata_fields())
     if missing or searcher.has_document(where):
         return missing
-    return [describe_unmet_filter(where)]
+    return [describe_unmet_filter(where, langs=searcher.langs)]
 
 
 def describe_missing_fields(where: Mapping[str, object], fields: Iterable[str]) -> list[str]:
@@ -49,12 +51,15 @@ def describe_missing_fields(where: Mapping[str, object], fields: Iterable[str]) 
     return [_describe(name, sorted(known)) for name in where if name not in known]
 
 
-def describe_unmet_filter(where: Mapping[str, object]) -> str:
-    """Return the line on a filter that no document meets.
+def describe_unmet_filter(where: Mapping[str, object], *, langs: Sequence[str] = ()) -> str:
+    """Return the line on a filter that no document meets; `langs` are those of the documents.
 
     A path is compared as a whole. One that a person would write, from the current folder, is
     equal to none.
     """
+    lang = operators_of(where.get("lang")).get("=")
+    if lang and langs and lang not in langs:
+        return f"nothing found: no document has lang={lang}; there are {', '.join(langs)}"
     for field in PATH_FIELDS:
         path = operators_of(where.get(field)).get("=")
         if isinstance(path, str) and path and not os.path.isabs(path) and "://" not in path:
@@ -64,6 +69,6 @@ def describe_unmet_filter(where: Mapping[str, object]) -> str:
 
 
 def _describe(name: str, fields: list[str]) -> str:
-    near = difflib.get_close_matches(name, fields, n=1)
+    near = [_SYNONYMS[name]] if name in _SYNONYMS else difflib.get_close_matches(name, fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(fields)}"
     return Note(f'nothing found: no document has the field "{name}"; {hint}', "nothing")

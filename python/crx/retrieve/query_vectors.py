@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.protocols import Embedder
-from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
+from crx.sending import sending_notice, text_bytes
 
 
 class QueryEmbedder(Embedder, Protocol):

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import orjson
 
 from crx.errors import UsageError
+from crx.retrieve.mended_filter import mend_filter
 from crx.retrieve.operators import (
     MATCHES,
     Match,
@@ -70,6 +71,7 @@ class SearchRequest:
             _check_count("budget_tokens", self.budget_tokens, least=1)
         if self.where is not None:
             _check_where(self.where)
+            object.__setattr__(self, "where", mend_filter(self.where))
         _check_legs(self.legs)
 
     @property

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 
 import orjson
 
-from crx.engine.protocol import digest_of
 from crx.errors import Incompatible, NotAnIndex
+from crx_engines.engine.protocol import digest_of
 from crx_engines.milvus.milvus_collections import NO_VECTOR, STATE
 from crx_engines.milvus.milvus_connection import MilvusConnection, StoredRow
 

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import orjson
 
-from crx.engine.filter_tests import elements_of
-from crx.engine.protocol import StoredContext
 from crx.errors import UsageError
 from crx_engines.document_writer import IndexedDocument
+from crx_engines.engine.filter_tests import elements_of
+from crx_engines.engine.protocol import StoredContext
 from crx_engines.milvus.milvus_collections import NO_VECTOR, fitting
 from crx_engines.milvus.milvus_condition import ranges_of, token, tokens_of
 from crx_engines.milvus.milvus_connection import StoredRow

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from crx.engine.filter_tests import AnyOf, Globbed, Ordered, Prefixed, meets, parse_filter
-from crx.engine.protocol import Conditions, digest_of
+from crx_engines.engine.filter_tests import AnyOf, Globbed, Ordered, Prefixed, meets, parse_filter
+from crx_engines.engine.protocol import Conditions, digest_of
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 _MOST_INT64 = 2**63 - 1

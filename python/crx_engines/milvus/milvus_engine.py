@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from crx.engine.protocol import StoredDocument
 from crx.errors import NotAnIndex
 from crx_engines.document_writer import put_in_groups, remove_in_groups
+from crx_engines.engine.protocol import StoredDocument
 from crx_engines.milvus.committed_state import (
     DENSE_INDEX_SETTING,
     SETTING,

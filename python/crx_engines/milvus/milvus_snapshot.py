@@ -10,8 +10,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from crx.engine.filter_tests import elements_of
-from crx.engine.protocol import (
+from crx.errors import SystemFailure
+from crx.types import Ranking
+from crx_engines.engine.filter_tests import elements_of
+from crx_engines.engine.protocol import (
     CollectionStatistics,
     Conditions,
     FoundChunk,
@@ -21,9 +23,7 @@ from crx.engine.protocol import (
     StoredDocument,
     lines_of,
 )
-from crx.engine.sums import make_statistics
-from crx.errors import SystemFailure
-from crx.types import Ranking
+from crx_engines.engine.sums import make_statistics
 from crx_engines.milvus.committed_state import IndexState, counted_rows, read_state
 from crx_engines.milvus.document_rows import (
     PIECE_CHARS,

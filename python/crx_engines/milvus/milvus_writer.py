@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from crx.engine.protocol import StoredDocument
-from crx.engine.sums import make_statistics
 from crx.errors import SystemFailure
 from crx_engines.document_writer import select_changed
+from crx_engines.engine.protocol import StoredDocument
+from crx_engines.engine.sums import make_statistics
 from crx_engines.milvus.committed_state import (
     BEGUN,
     COMMIT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.engine.protocol import FoundChunk, FoundDocument, StoredChunk
+from crx_engines.engine.protocol import FoundChunk, FoundDocument, StoredChunk
 from crx_engines.milvus.document_rows import decode_context
 from crx_engines.milvus.milvus_connection import StoredRow
 

@@ -17,9 +17,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.engine.bm25 import TermCounts
-from crx.engine.protocol import Saturation, digest_of
 from crx.errors import UsageError
+from crx_engines.engine.bm25 import TermCounts
+from crx_engines.engine.protocol import Saturation, digest_of
 from crx_engines.milvus.milvus_collections import MOST_BYTES
 
 # The parameters of the stored saturations: the defaults of the settings.

@@ -9,8 +9,15 @@ from collections.abc import Sequence
 
 import orjson
 
-from crx.engine.filter_tests import AnyOf, FilterTest, Globbed, Ordered, Prefixed, parse_filter
-from crx.engine.protocol import Conditions
+from crx_engines.engine.filter_tests import (
+    AnyOf,
+    FilterTest,
+    Globbed,
+    Ordered,
+    Prefixed,
+    parse_filter,
+)
+from crx_engines.engine.protocol import Conditions
 from crx_engines.postgres.glob_expression import glob_expression
 
 _COLUMNS = {
@@ -33,7 +40,7 @@ class SqlCondition:
         element = self._element_test(test)
         elements = self._elements(test.field)
         found = f"EXISTS (SELECT 1 FROM {elements} AS element(value) WHERE {element})"
-        return f"NOT {found}" if isinstance(test, AnyOf) and test.is_negated else found
+        return f"NOT {found}" if isinstance(test, AnyOf | Globbed) and test.is_negated else found
 
     def _elements(self, field: str) -> str:
         """Return the values of a field: one, or each element of a list."""

@@ -6,8 +6,8 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from crx.engine.protocol import StoredDocument
 from crx_engines.document_writer import put_in_groups, remove_in_groups
+from crx_engines.engine.protocol import StoredDocument
 from crx_engines.postgres.connection import Connection, DatabaseAddress
 from crx_engines.postgres.migrations import (
     DENSE_INDEX,

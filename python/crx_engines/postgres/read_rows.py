@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.engine.protocol import FoundChunk, FoundSpan, StoredChunk, StoredContext, lines_of
 from crx.types import Ranking
+from crx_engines.engine.protocol import FoundChunk, FoundSpan, StoredChunk, StoredContext, lines_of
 from crx_engines.postgres.connection import Row
 
 CHUNK_COLUMNS = """

@@ -12,8 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
-from crx.engine.protocol import StoredDocument, digest_of
 from crx.errors import Incompatible, SystemFailure
+from crx_engines.engine.protocol import StoredDocument, digest_of
 from crx_engines.postgres.connection import DatabaseAddress, name_of, parse_addresses
 from crx_engines.postgres.engine import PostgresEngine
 from crx_engines.postgres.sharded_snapshot import ShardedSnapshot

@@ -12,7 +12,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.engine.protocol import (
+from crx.errors import SystemFailure
+from crx.types import Ranking
+from crx_engines.engine.protocol import (
     CollectionStatistics,
     Conditions,
     FoundChunk,
@@ -22,9 +24,7 @@ from crx.engine.protocol import (
     StoredDocument,
     digest_of,
 )
-from crx.engine.sums import make_statistics
-from crx.errors import SystemFailure
-from crx.types import Ranking
+from crx_engines.engine.sums import make_statistics
 from crx_engines.postgres.snapshot import PostgresSnapshot
 from crx_engines.rankings import best_ranking
 

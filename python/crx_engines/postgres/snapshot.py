@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.engine.protocol import (
+from crx.types import Ranking
+from crx_engines.engine.protocol import (
     CollectionStatistics,
     Conditions,
     FoundChunk,
@@ -19,8 +20,7 @@ from crx.engine.protocol import (
     Saturation,
     StoredDocument,
 )
-from crx.engine.sums import make_statistics
-from crx.types import Ranking
+from crx_engines.engine.sums import make_statistics
 from crx_engines.postgres.conditions import SqlCondition
 from crx_engines.postgres.connection import Connection, Row, as_json, numbers
 from crx_engines.postgres.read_rows import (

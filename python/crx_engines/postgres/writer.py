@@ -18,10 +18,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from crx.engine.bm25 import TermCounts
-from crx.engine.protocol import StoredChunk, StoredDocument, digest_of
 from crx.errors import UsageError
 from crx_engines.document_writer import IndexedDocument, select_changed
+from crx_engines.engine.bm25 import TermCounts
+from crx_engines.engine.protocol import StoredChunk, StoredDocument, digest_of
 from crx_engines.postgres.binary_rows import (
     encode_bigint,
     encode_half_vector,

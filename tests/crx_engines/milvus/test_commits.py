@@ -16,9 +16,9 @@ from document_versions import two_versions
 from milvus_lite_server import MilvusProcess
 
 import crx
-from crx.engine.protocol import Engine, EngineSnapshot, Saturation, StoredDocument
 from crx.errors import Locked, SystemFailure
-from crx.index.copy import open_engine
+from crx_engines.engine.protocol import Engine, EngineSnapshot, Saturation, StoredDocument
+from crx_engines.folder.copy import open_engine
 from crx_engines.milvus import milvus_snapshot, milvus_writer, writer_flag
 from crx_engines.milvus.milvus_address import parse_milvus_address
 from crx_engines.milvus.milvus_collections import (
@@ -37,7 +37,7 @@ from crx_engines.milvus.milvus_engine import open_milvus
 KILLED = """
 import os, signal, sys
 from dataclasses import replace
-from crx.index.copy import open_engine
+from crx_engines.folder.copy import open_engine
 from crx_engines.milvus.milvus_connection import MilvusConnection
 source, target, most = open_engine(sys.argv[1]), open_engine(sys.argv[2]), int(sys.argv[3])
 with source.snapshot() as snapshot:

@@ -20,9 +20,9 @@ import pytest
 from milvus_lite_server import MilvusProcess, require_milvus_lite
 
 import crx
-from crx.engine.protocol import StoredDocument
 from crx.errors import CrxError, Incompatible, Locked, NotAnIndex, SystemFailure, UsageError
-from crx.index.copy import copy_documents, open_engine
+from crx_engines.engine.protocol import StoredDocument
+from crx_engines.folder.copy import copy_documents, open_engine
 from crx_engines.milvus import committed_state
 from crx_engines.milvus.committed_state import SETTING, VERSION_SETTING, state_row
 from crx_engines.milvus.milvus_address import parse_milvus_address

@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from crx.engine.filter_tests import elements_of
-from crx.index.copy import open_engine
+from crx_engines.engine.filter_tests import elements_of
+from crx_engines.folder.copy import open_engine
 from crx_engines.milvus.milvus_condition import (
     MilvusCondition,
     ranges_of,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crx.engine.bm25 import query_weights
-from crx.engine.protocol import Engine, EngineSnapshot, Saturation, StoredDocument
-from crx.index.copy import copy_documents, open_engine
 from crx.types import Ranking
+from crx_engines.engine.bm25 import query_weights
+from crx_engines.engine.protocol import Engine, EngineSnapshot, Saturation, StoredDocument
+from crx_engines.folder.copy import copy_documents, open_engine
 from crx_engines.milvus import milvus_snapshot
 from crx_engines.milvus.milvus_connection import MilvusConnection
 

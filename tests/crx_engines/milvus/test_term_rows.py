@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from crx.engine.bm25 import TermCounts
-from crx.engine.protocol import Saturation
 from crx.errors import UsageError
+from crx_engines.engine.bm25 import TermCounts
+from crx_engines.engine.protocol import Saturation
 from crx_engines.milvus.term_rows import (
     STORED,
     TermSums,

@@ -12,9 +12,9 @@ from document_versions import two_versions
 from postgres_server import PostgresServer
 
 import crx
-from crx.engine.protocol import Saturation
 from crx.errors import SystemFailure
-from crx.index.copy import copy_documents, open_engine
+from crx_engines.engine.protocol import Saturation
+from crx_engines.folder.copy import copy_documents, open_engine
 from crx_engines.postgres.sharded_engine import open_database
 
 WRITERS = 3

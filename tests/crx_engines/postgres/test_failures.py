@@ -12,7 +12,7 @@ from postgres_server import PORT, PostgresServer
 
 import crx
 from crx.errors import CrxError, Incompatible, NotAnIndex, SystemFailure, UsageError
-from crx.index.copy import copy_documents, open_engine
+from crx_engines.folder.copy import copy_documents, open_engine
 from crx_engines.postgres import migrations
 from crx_engines.postgres.connection import Connection, parse_address
 

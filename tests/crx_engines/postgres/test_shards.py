@@ -15,9 +15,9 @@ import pytest
 from postgres_server import UNPRIVILEGED, PostgresServer, url_of_all
 
 import crx
-from crx.engine.protocol import CollectionStatistics
 from crx.errors import CrxError, Incompatible, NoRoom, SystemFailure, UsageError
-from crx.index.copy import CopyProgress, copy_documents, open_engine
+from crx_engines.engine.protocol import CollectionStatistics
+from crx_engines.folder.copy import CopyProgress, copy_documents, open_engine
 from crx_engines.postgres.connection import Connection, parse_address, parse_addresses
 
 Servers = tuple[PostgresServer, ...]
@@ -101,7 +101,7 @@ def test_writes_go_on_after_a_server_was_killed_and_put_nothing_twice(
 ) -> None:
     url = new_cluster()
     source, target = open_engine(str(folder)), open_engine(url)
-    monkeypatch.setattr("crx.index.copy._BATCH", 1)
+    monkeypatch.setattr("crx_engines.folder.copy._BATCH", 1)
 
     def kill(progress: CopyProgress) -> None:
         if progress.done == 5:

@@ -11,10 +11,10 @@ import pytest
 from corpus_of_engines import make_documents
 
 from crx import _native
-from crx.engine.bm25 import query_weights
-from crx.engine.protocol import Saturation
-from crx.index.copy import open_engine
 from crx.types import Ranking
+from crx_engines.engine.bm25 import query_weights
+from crx_engines.engine.protocol import Saturation
+from crx_engines.folder.copy import open_engine
 from crx_engines.postgres import snapshot as postgres
 from crx_engines.postgres.connection import Connection, Row
 

@@ -17,11 +17,11 @@ from crx.backends.overlap import OverlapReranker
 from crx.errors import ModelError, UsageError
 from crx.models import add_model
 from crx.models.card import write_card
-from crx.remote.destination import Destination
 from crx.retrieve.rules.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS
 from crx.retrieve.timed_scoring import ScoringSpeed
+from crx.services.destination import Destination
 from crx.types import Ranking
 
 

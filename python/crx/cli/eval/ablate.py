@@ -67,8 +67,8 @@ from crx.evaluate.results import PRIMARY_METRIC, check_metric
     "--metric",
     default="",
     metavar="METRIC",
-    help="Metric to compare rows on: recall@1 to recall@20, mrr, ndcg@10, coverage@1k to "
-    "coverage@8k.  [default: recall@20]",
+    help="Metric to compare rows on: recall@1 to recall@20, mrr, ndcg@10, whole@500, "
+    "whole@1000, whole@2000 or whole@4000.  [default: recall@20]",
 )
 @click.option(
     "--against",

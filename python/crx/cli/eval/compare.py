@@ -20,7 +20,7 @@ from crx.evaluate.pairing import RowPairs, name_pair, pair_rows
 from crx.evaluate.results import METRICS, check_metric, pair_results
 from crx.evaluate.statistics import Difference
 
-SHOWN = ("recall@1", "recall@5", "recall@10", "recall@20", "mrr", "ndcg@10", "coverage@4k", "ms")
+SHOWN = ("recall@1", "recall@5", "recall@10", "recall@20", "mrr", "ndcg@10", "whole@4000", "ms")
 _OF_MS = frozenset({"ms", "tokens"})
 
 Pair = tuple[str, str, Difference, float, float]

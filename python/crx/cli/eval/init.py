@@ -11,7 +11,8 @@ import click
 from crx.cli.options import existing_index, progress_options
 from crx.cli.output import display_path, print_aside, print_line, print_note
 from crx.cli.progress import Form
-from crx.errors import InputError, UsageError
+from crx.errors import InputError, NotText, UsageError
+from crx.evaluate.datasets import write_set
 from crx.evaluate.questions import (
     QuestionFile,
     SampledChunk,
@@ -19,16 +20,19 @@ from crx.evaluate.questions import (
     read_documents,
     sample_chunks,
 )
+from crx.evaluate.structure import make_questions
 from crx.index.reader import open_reader
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_file
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.registry import load_generator
-from crx.remote.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 from crx.types import Document
 
 # Stretches tried for each question wanted, where a generator fails at many.
 TRIES = 3
+# Questions of a set: those of a model or a person, and those that cost nothing.
+COUNT, STRUCTURE_COUNT = 50, 200
 
 
 @click.command()
@@ -55,13 +59,19 @@ TRIES = 3
     "openai:URL#MODEL.  [default: you type them]",
 )
 @click.option(
+    "--from",
+    "source",
+    type=click.Choice(["structure"]),
+    help="Make the questions without a model: from links, definitions, options, headings, "
+    "captions, subjects of mails and messages of git commits.  [default: you type them]",
+)
+@click.option(
     "-n",
     "count",
     type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
     metavar="N",
-    help="Questions that the set has in the end.",
+    help=f"Questions that the set has in the end.  [default: {COUNT}; {STRUCTURE_COUNT} from "
+    "structure]",
 )
 @progress_options
 def command(
@@ -70,19 +80,30 @@ def command(
     folder: str | None,
     out: Path,
     with_: str,
-    count: int,
+    source: str | None,
+    count: int | None,
     progress: Form,
 ) -> int:
     """Write a question set about the documents of PATH, or of an index.
 
     Chunks are drawn from every document in turn. Each is shown to you, or to the model of --with,
     for a question that it answers; the chunk is the gold item. The same command continues the set.
+
+    With --from structure the questions are made at once, from the documents themselves. What a
+    question was made from is removed from the documents of the set, or the question is marked as
+    one of exact words; "crx eval" lists the figures of each kind.
     """
     if paths and folder:
         raise UsageError("PATH and --index: give one of them")
+    if source and with_:
+        raise UsageError("--from and --with: give one of them")
     documents = _read(paths) if paths else _stored(folder)
     if not documents:
         raise InputError("no document that can be read; name a folder of texts")
+    if source:
+        _write_structure(out, documents, count or STRUCTURE_COUNT)
+        return 0
+    count = count or COUNT
     questions = QuestionFile(out, documents)
     wanted = [each for each in sample_chunks(documents) if each.id not in questions.ids]
     missing = count - len(questions.ids)
@@ -110,6 +131,25 @@ def command(
         print_note(f"{count} were wanted; every chunk has been tried")
         return InputError.exit_code
     return 0
+
+
+def _write_structure(out: Path, documents: Sequence[Document], count: int) -> None:
+    """Write a set of questions from the structure of documents."""
+    made = make_questions(documents, count=count)
+    for line in made.notes:
+        print_note(line)
+    if not made.questions:
+        raise InputError(
+            "nothing to make questions from: no links, definitions, headings, captions, mails or "
+            "commits that name one answer; --with MODEL asks about any text"
+        )
+    write_set(out, made.documents, [question.row for question in made.questions])
+    name = display_path(out)
+    kinds = ", ".join(f"{number} {kind}" for kind, number in made.count_kinds().items())
+    print_line(f'{name}: {len(made.questions)} questions; "crx eval {name}" measures on them')
+    print_note(f"by kind: {kinds}")
+    if len(made.questions) < count:
+        print_note(f"{count} were wanted; the structure of the documents gives no more")
 
 
 def _write(
@@ -170,6 +210,8 @@ def _read(paths: Sequence[Path]) -> list[Document]:
         for found in discover([Root.at(path) for path in paths]).files:
             try:
                 documents += read_file(found.path, read=reader.read)
+            except NotText:
+                continue
             except InputError as error:
                 print_note(f"{display_path(found.uri)}: {error}")
     return documents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from crx.cli.tables import format_table
@@ -12,25 +13,26 @@ from crx.evaluate.results import (
     BUDGETS,
     PRIMARY_METRIC,
     SHOWN_KS,
+    WHOLE,
     Comparison,
     IndexingStats,
     Results,
 )
 from crx.evaluate.statistics import RESAMPLES, Difference, smallest_significant_count
 
-# The group of the questions without a language, in a set that names the language of others.
-UNNAMED_LANGUAGE = "other"
+# The group of the questions without a language or kind, in a set that names those of others.
+UNNAMED_GROUP = "other"
 # Failed questions whose ids are printed.
 LISTED_IDS = 5
-COVERAGES = tuple(f"coverage@{budget // 1000}k" for budget in BUDGETS)
 
 
 def as_text(results: Results, *, metric: str = "", baseline: PipelineConfig | None = None) -> str:
     """Return what was measured, the table, and how to read it."""
     rows = table_rows(results, metric=metric, baseline=baseline)
     lines = [f"{about(results)}\n", format_table(rows, right=range(1, len(rows[0]) - 3)), ""]
-    if by_language := language_rows(results):
-        lines += [format_table(by_language, right=range(2, len(by_language[0]))), ""]
+    for groups in (language_rows(results), kind_rows(results)):
+        if groups:
+            lines += [format_table(groups, right=range(2, len(groups[0]))), ""]
     last = [row for row in results.failures if row.legs == "hybrid"][-1:]
     lines += [failed_line(results, row, listed=LISTED_IDS) + "\n" for row in last]
     return "\n".join([*lines, *how_to_read(metric=metric, baseline=baseline)])
@@ -50,8 +52,8 @@ def how_to_read(*, metric: str = "", baseline: PipelineConfig | None = None) -> 
     """Return what the figures of a table are."""
     other = baseline.name if baseline is not None else "the parent row of each"
     return [
-        "shares in percent: recall at 1, 5, 10 and 20 chunks; failure, 1 - recall@20; coverage, "
-        "what prompts of 1k to 8k tokens hold of the gold characters",
+        "shares in percent: recall at 1, 5, 10 and 20 chunks; failure, 1 - recall@20; answers that "
+        "stand whole in the first 500 to 4000 tokens of what is returned",
         f"difference on {metric or PRIMARY_METRIC} unless noted, in points, against {other}; "
         f"95% interval by paired bootstrap ({RESAMPLES:,} resamples), p by sign flips; "
         "not corrected for the number of rows",
@@ -75,8 +77,7 @@ def few_questions_notes(results: Results) -> list[str]:
     groups = {lang: len(each.queries) for lang, each in results.by_language().items()}
     if len(groups) > 1 and needed / min(groups.values()) > MAX_LOSS:
         shares = ", ".join(
-            f"{lang or UNNAMED_LANGUAGE} {_points_of(needed, each)}"
-            for lang, each in groups.items()
+            f"{lang or UNNAMED_GROUP} {_points_of(needed, each)}" for lang, each in groups.items()
         )
         lines.append(f"points of recall that {needed} questions are, by language: {shares}")
     return lines
@@ -126,7 +127,7 @@ def table_rows(
 ) -> list[list[str]]:
     """Return the table's head and rows; the last three columns are texts."""
     head = ["", *(f"@{k}" for k in SHOWN_KS), "failure", "MRR", "nDCG@10"]
-    head += [f"{budget // 1000}k" for budget in BUDGETS]
+    head += [f"{budget}t" for budget in BUDGETS]
     head += ["ms", "indexing", "difference", "p", "against"]
     rows = [
         _row(results, row, results.compare_row(row, metric=metric, baseline=baseline))
@@ -152,17 +153,25 @@ def failed_line(results: Results, row: PipelineConfig, *, listed: int = 0) -> st
 
 def language_rows(results: Results) -> list[list[str]]:
     """Return the head and rows of the table by language; nothing without several languages."""
-    languages = results.by_language()
-    if len(languages) < 2:
+    return _group_rows(results, "language", results.by_language())
+
+
+def kind_rows(results: Results) -> list[list[str]]:
+    """Return the head and rows of the table by kind of question; nothing without several kinds."""
+    return _group_rows(results, "kind", results.by_kind())
+
+
+def _group_rows(results: Results, name: str, groups: Mapping[str, Results]) -> list[list[str]]:
+    if len(groups) < 2:
         return []
-    rows = [["", "language", "questions", *(f"@{k}" for k in SHOWN_KS), "failure", "MRR"]]
+    rows = [["", name, "questions", *(f"@{k}" for k in SHOWN_KS), "failure", "MRR"]]
     for row in (row for row in results.rows if row.window == CHUNKS):
-        for lang, each in languages.items():
+        for group, each in groups.items():
             recalls = (f"{100 * each.mean(row, f'recall@{k}'):.1f}" for k in SHOWN_KS)
             rows.append(
                 [
                     row.name,
-                    lang or UNNAMED_LANGUAGE,
+                    group or UNNAMED_GROUP,
                     f"{len(each.queries)}",
                     *recalls,
                     f"{100 * each.failure_rate(row):.1f}",
@@ -181,13 +190,8 @@ def as_object(
         "documents": results.documents,
         "queries": len(results.queries),
         "notes": [*results.notes, *few_questions_notes(results)],
-        "languages": {
-            lang or UNNAMED_LANGUAGE: {
-                "queries": len(each.queries),
-                "rows": [{"name": row.name, "figures": figures(each, row)} for row in each.rows],
-            }
-            for lang, each in results.by_language().items()
-        },
+        "languages": _groups(results.by_language()),
+        "kinds": _groups(results.by_kind()),
         "indexed": {source: asdict(each) for source, each in results.indexed.items()},
         "rows": [
             {
@@ -202,9 +206,19 @@ def as_object(
     }
 
 
+def _groups(groups: Mapping[str, Results]) -> dict[str, object]:
+    return {
+        group or UNNAMED_GROUP: {
+            "queries": len(each.queries),
+            "rows": [{"name": row.name, "figures": figures(each, row)} for row in each.rows],
+        }
+        for group, each in groups.items()
+    }
+
+
 def figures(results: Results, row: PipelineConfig) -> dict[str, float]:
     """Return the means of a row, by metric."""
-    names = (*(f"recall@{k}" for k in SHOWN_KS), "mrr", "ndcg@10", *COVERAGES, "tokens")
+    names = (*(f"recall@{k}" for k in SHOWN_KS), "mrr", "ndcg@10", *WHOLE, "tokens")
     return {
         **{name: results.mean(row, name) for name in names},
         "failure_rate": results.failure_rate(row),
@@ -229,7 +243,7 @@ def _row(results: Results, row: PipelineConfig, against: Comparison | None) -> l
         f"{100 * results.failure_rate(row):.1f}",
         f"{results.mean(row, 'mrr'):.3f}",
         f"{results.mean(row, 'ndcg@10'):.3f}",
-        *(f"{100 * results.mean(row, name):.1f}" for name in COVERAGES),
+        *(f"{100 * results.mean(row, name):.1f}" for name in WHOLE),
         f"{results.mean(row, 'ms'):.1f}",
         _minutes(results.indexed[row.contexts]),
         *_compared(against),

@@ -66,8 +66,8 @@ def command(
     SET holds corpus.jsonl and queries.jsonl, or questions.jsonl with a quote of a file of --files
     for each question. Figures are also listed by language if questions have a "lang". A gold item
     is found at k when the top k chunks cover at least half of it; the failure rate is 1 -
-    recall@20. Coverage is the share of the gold characters that a prompt of 1,000 to 8,000 tokens
-    holds.
+    recall@20. whole@500 to whole@4000 are the shares of gold items that stand whole in the first
+    500 to 4,000 tokens of what is returned.
     """
     questions = read_questions(folder, files=files)
     with options_of(

@@ -15,7 +15,7 @@ from typing import Protocol, cast
 
 from crx.errors import UsageError
 from crx.ingest.formats import LANGUAGES, MARKUP
-from crx.plugins import load_plugin
+from crx.plugins import SHIPPED, load_format, load_plugin
 from crx.types import Document
 
 
@@ -62,7 +62,8 @@ _EXTENSIONS = {
     "parquet": (".parquet",),
     "contacts": (".vcf", ".vcard", ".ics", ".ical"),
     "subtitles": (".srt", ".vtt"),
-    "mail": (".eml", ".mbox"),
+    "mail": (".eml", ".emlx", ".mbox"),
+    "mhtml": (".mht", ".mhtml"),
     "code": tuple(LANGUAGES),
 }
 _NAMES = {extension: name for name, each in _EXTENSIONS.items() for extension in each}
@@ -93,7 +94,12 @@ def require_plugins() -> None:
 
 @cache
 def load_reader(name: str) -> Reader:
-    """Import and return a built-in reader by the name of its module."""
+    """Import and return a reader of crx by the name of its module.
+
+    Raises `InputError` for one whose packages are missing.
+    """
+    if name in SHIPPED["crx.readers"]:
+        return cast(Reader, load_format("crx.readers", name))
     return cast(Reader, importlib.import_module(f"crx.ingest.readers.{name}"))
 
 
@@ -102,6 +108,8 @@ def _load_plugins() -> dict[str, Reader]:
     """Load the readers of other packages; return them by extension."""
     found: dict[str, tuple[str, Reader]] = {}
     for entry in sorted(entry_points(group="crx.readers"), key=lambda entry: entry.name):
+        if entry.name in SHIPPED["crx.readers"]:
+            continue
         reader = cast(Reader, load_plugin(entry))
         for extension in reader.extensions:
             if extension in found:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 # The first bytes of an OLE compound file: old Office documents and Outlook messages.
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# The first bytes of what Outlook sends as `winmail.dat`.
+TNEF = b"\x78\x9f\x3e\x22"
 # The first bytes of PostScript: a program that draws pages, with fragments of words.
 POSTSCRIPT = b"%!PS"
+_UNKNOWN = "a binary file"
 _ARCHIVE = "; unpack it to index what it contains"
 _BY_START = (
     (b"\x89PNG\r\n\x1a\n", "a picture (PNG)"),
@@ -56,4 +59,9 @@ def describe_binary(data: bytes) -> str:
     for offset, mark, kind in _BY_OFFSET:
         if data[offset : offset + len(mark)] == mark:
             return kind
-    return "a binary file"
+    return _UNKNOWN
+
+
+def is_known_binary(data: bytes) -> bool:
+    """Return True for the first bytes of a format that is no text."""
+    return describe_binary(data) != _UNKNOWN

@@ -6,6 +6,8 @@ extension says: that a file of Markdown begins with `<html>` makes it no page.
 
 from __future__ import annotations
 
+import re
+
 from crx.ingest.readers.binary import OLE
 
 _PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
@@ -34,6 +36,21 @@ _MIMETYPES = {
 _MIMETYPE_ENTRY = b"mimetype"
 _LOCAL_HEADER_BYTES = 30
 
+# The line before each message of a mailbox: a sender, and a date as of `asctime`.
+POSTMARK = re.compile(
+    rb"^From [^\r\n]{0,1000}?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) +"
+    rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} +\d\d:\d\d"
+    rb"[^\r\n]{0,100}\r?\n(?=[!-9;-~]{1,200}:|>From )",
+    re.MULTILINE,
+)
+_HEADERS = re.compile(rb"(?:[!-9;-~]+:[^\r\n]*\r?\n(?:[ \t][^\r\n]*\r?\n)*)+(?=\r?\n)")
+_HEADER_NAME = re.compile(rb"^([!-9;-~]+):", re.MULTILINE)
+_HEADERS_BYTES = 64 * 1024
+# Headers that programs write, one of which stands beside the sender's.
+_TRANSPORT = frozenset(
+    (b"date", b"delivered-to", b"message-id", b"mime-version", b"received", b"return-path")
+)
+
 
 def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
     """Return the name of the reader that bytes call for, "" for the one of their extension.
@@ -53,9 +70,20 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
         return "rtf"
     if opening.startswith(_HTML) and (not named or named in _BINARY):
         return "html"
+    if not extension and is_mail(data):
+        return "mail"
     if data.startswith(_ZIP) and (named in _BINARY or not extension or extension in UNREADABLE):
         return _reader_of_archive(data, named=named)
     return ""
+
+
+def is_mail(data: bytes) -> bool:
+    """Return True for the beginning of a message or of a mailbox."""
+    if POSTMARK.match(data[:_SNIFFED_BYTES]):
+        return True
+    headers = _HEADERS.match(data[:_HEADERS_BYTES])
+    names = {name.lower() for name in _HEADER_NAME.findall(headers[0])} if headers else set()
+    return b"from" in names and not names.isdisjoint(_TRANSPORT)
 
 
 def _reader_of_archive(data: bytes, *, named: str) -> str:

@@ -13,80 +13,30 @@ import codecs
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from unicodedata import category
+
+import webencodings
 
 from crx.errors import InputError, NotText
+from crx.ingest.readers.binary import is_known_binary
 from crx.types import Scalar
 
-# Detection of the encoding of text that is not UTF-8.
-#
-# charset-normalizer excludes impossible encodings and separates the families of scripts. Within a
-# family (`è` of Windows-1252 or `č` of Windows-1250) its order is close to chance, so among its
-# candidates the encoding is chosen whose letters fit a single language best.
-
-# The common 8-bit encodings, in the order in which they win a tie, with the letters beyond ASCII of
-# each of their languages. (Russian hardly ever decodes as Hebrew or Greek, but both decode as
-# Russian letters, so they precede it.) The EBCDIC and DOS code pages decode anything, and are left
-# out.
-_ALPHABETS = {
-    "cp1252": (
-        "àâæçéèêëîïôœùûüÿ", "äöüß", "áéíóúüñ", "ãõáéíóúâêôàç", "åäöæøé", "àèéìòù", "áðéíóúýþæö",
-    ),
-    "cp1250": ("ąćęłńóśźż", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîşţ", "čćđšž"),
-    "cp1254": ("çğıöşüâîû",),
-    "cp1257": ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž"),
-    "cp1258": ("àáãèéêìíòóôõùúýăđĩũơư",),
-    "cp1255": ("אבגדהוזחטיךכלםמןנסעףפץצקרשת",),
-    "cp1253": ("αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ",),
-    "cp1256": ("ابتثجحخدذرزسشصضطظعغفقكلمنهويىةءأإآؤئپچژگ",),
-    "tis_620": ("".join(map(chr, range(0x0E01, 0x0E5C))),),
-    "cp1251": ("абвгдежзийклмнопрстуфхцчшщъыьэюяё", "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя"),
-    "koi8_r": ("абвгдежзийклмнопрстуфхцчшщъыьэюяё",),
-}  # fmt: skip
 # Encodings that Python has for other ends; some take time that grows with the square of the length.
 _NO_CHARSETS = {"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"}
-_BEYOND = re.compile(r"[^\x00-\x7f]+")
-_WIDE = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+# Character sets whose texts are ASCII bytes, so that UTF-8 would decode them too.
+_SEVEN_BIT = ("hz", "iso2022", "utf-7")
+# What Python's strict codec of a character set is a part of.
+_SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
 
 
-def encoding_of(sample: bytes) -> str:
+def detect_encoding(sample: bytes) -> str:
     """Return the name of the encoding, or "" if the bytes are no text in any known one."""
-    from charset_normalizer import from_bytes  # takes 50 ms: imported for a file that needs it
+    from chardet import detect  # takes 100 ms: imported for a file that needs it
 
-    found = from_bytes(sample, cp_isolation=[*_ALPHABETS, *_WIDE], threshold=0.2)
-    best = found.best()
-    if best is None:
-        return ""
-    if best.encoding in _WIDE and _has_runs(sample, best.encoding):
-        return best.encoding
-    candidates = {match.encoding for match in found} | {"cp1252"}
-    return max(
-        (encoding for encoding in _ALPHABETS if encoding in candidates),
-        key=lambda encoding: _likeness(sample, encoding),
-    )
-
-
-def _has_runs(sample: bytes, encoding: str) -> bool:
-    """Return True if characters beyond ASCII come in runs, as in East Asian texts."""
-    runs = _BEYOND.findall(sample.decode(encoding, errors="replace"))
-    return sum(map(len, runs)) >= 2 * len(runs)
-
-
-def _likeness(sample: bytes, encoding: str) -> float:
-    """Return the largest share of the letters beyond ASCII that one language of an encoding has.
-
-    Capitals do not count: a text has few, and those of Windows-1251 are small letters in KOI8-R.
-    """
     try:
-        text = sample.decode(encoding)
-    except UnicodeDecodeError:
-        return 0.0
-    letters = [char for char in text if char > "\x7f" and (char.isalpha() or char in "\xaa\xba")]
-    if not letters:
-        return 1.0
-    return max(
-        sum(char in alphabet for char in letters) / len(letters)
-        for alphabet in _ALPHABETS[encoding]
-    )
+        return require_charset(detect(sample, max_bytes=len(sample))["encoding"] or "")
+    except LookupError:
+        return ""
 
 
 # UTF-32 first: the little-endian mark of UTF-16 is a prefix of its own.
@@ -98,11 +48,14 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 128 * 1024
+_BEYOND = re.compile(rb"[\x80-\xff]")
 # Bell, backspace and escape are in texts for terminals.
 _CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\a\b\x1b")) + b"\x7f"
 # NUL bytes that a text may contain: programs leave some where they were killed while writing. A log
 # that was truncated while it was written begins with many.
 _FEW_NULS = 8
+# UTF-8 and a declared encoding are evidence of a text; in others any byte is a character.
+_LEGACY_BYTES_A_CONTROL = 200
 # Form feeds are how a printer is told of a page, and NULs stand for what was not written; at the
 # edge of a line they part no words. Of a run of NULs the first one counts.
 _FORM_FEED = "(?:(?<=[\r\n])|\\A)\f|\f(?=[\r\n]|\\Z)"
@@ -144,8 +97,10 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
         raise NotText("is empty")
     decoded = (
         _with_byte_order_mark(data)
+        or _seven_bit(data, declared)
         or _utf8(data)
         or _wide(data)
+        or _unmarked(data)
         or _declared(data, declared)
         or _damaged(data)
         or _legacy(data)
@@ -190,20 +145,28 @@ def _with_byte_order_mark(data: bytes) -> Decoded | None:
     return None
 
 
-def _utf8(data: bytes) -> Decoded | None:
-    if b"\x1b$" in data or b"\x1b(" in data:  # ISO 2022 is pure ASCII to a UTF-8 decoder
+def _seven_bit(data: bytes, declared: str) -> Decoded | None:
+    """Decode ISO 2022, and other encodings of ASCII bytes if they are declared."""
+    named = _find_charset(declared) if declared else ""
+    names = ["iso2022_kr", "iso2022_jp_2"] if b"\x1b$" in data or b"\x1b(" in data else []
+    if named.startswith(_SEVEN_BIT):
+        names.insert(0, named)
+    for name in names if names and data.isascii() else ():
         try:
-            return Decoded(data.decode("iso2022_jp"), "iso2022_jp")
+            return Decoded(data.decode(name), name)
         except UnicodeDecodeError:
-            pass
+            continue
+    return None
+
+
+def _utf8(data: bytes) -> Decoded | None:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
     if text.isascii() and (wide := _wide(data)):
         return wide
-    _refuse_binary(data)
-    return Decoded(text, "utf-8")
+    return None if _has_controls(data) else Decoded(text, "utf-8")
 
 
 def _wide(data: bytes) -> Decoded | None:
@@ -219,28 +182,68 @@ def _wide(data: bytes) -> Decoded | None:
     return None
 
 
-def require_charset(name: str) -> str:
-    """Return the usual name of a character set; raise `LookupError` for a name of none."""
-    found = codecs.lookup(name).name
-    if found.replace("-", "_") in _NO_CHARSETS:
-        raise LookupError(f"{name}: is no character set")
-    return found
+def _unmarked(data: bytes) -> Decoded | None:
+    """Decode UTF-16 and UTF-32 without a byte order mark in other scripts than Latin.
+
+    Raises `BinaryFile` for other bytes that are no text.
+    """
+    if not _has_controls(data):
+        return None
+    wide = "" if is_known_binary(data) else detect_encoding(data[: _SAMPLE & ~3])
+    if wide.startswith(("utf-16", "utf-32")):
+        text = data.decode(wide, errors="replace")
+        if _is_assigned(text):
+            return Decoded(text, wide, text.count("\ufffd"))
+    raise BinaryFile("is a binary file")
 
 
-def _declared(data: bytes, encoding: str) -> Decoded | None:
-    _refuse_binary(data)
+def _is_assigned(text: str) -> bool:
+    """Return True if hardly any characters are unassigned, for private use or for control.
+
+    A tenth of random characters are.
+    """
+    sample = text[:_SAMPLE]
+    bad = sum(category(char)[0] == "C" and char not in "\t\n\r" for char in sample)
+    return (bad + sample.count("\ufffd")) * 100 < len(sample)
+
+
+def require_charset(label: str) -> str:
+    """Return the encoding that a label means; raise `LookupError` for a label of none.
+
+    Labels are those of the Encoding Standard (WHATWG), by which `iso-8859-1` is Windows-1252 and
+    `gb2312` is GB 18030; then those of Python.
+    """
+    standard = webencodings.lookup(label)
+    found = standard.codec_info.name if standard else ""
+    if not found or found == "replacement":
+        found = codecs.lookup(label.strip()).name
+    name = found.replace("-", "_")
+    if name in _NO_CHARSETS or not getattr(codecs.lookup(found), "_is_text_encoding", True):
+        raise LookupError(f"{label}: is no character set")
+    return _SUPERSETS.get(name, found)
+
+
+def _find_charset(label: str) -> str:
+    """Return the encoding that a label means, "" for a label of none."""
     try:
-        if not encoding:
-            return None
-        name = require_charset(encoding)
+        return require_charset(label)
+    except (LookupError, ValueError):
+        return ""
+
+
+def _declared(data: bytes, label: str) -> Decoded | None:
+    name = _find_charset(label) if label else ""
+    # A page that declares UTF-16 in bytes of ASCII is in another encoding.
+    if not name or name.startswith("utf-16"):
+        return None
+    try:
         return Decoded(data.decode(name), name)
-    except (LookupError, UnicodeError):
+    except UnicodeError:
         return None
 
 
 def _damaged(data: bytes) -> Decoded | None:
     """Decode UTF-8 with a few bad bytes (a log cut within a character), which become U+FFFD."""
-    _refuse_binary(data)
     text = data.decode("utf-8", errors="replace")
     lost = text.count("\ufffd")
     # In another encoding, hardly any of the bytes beyond ASCII would be valid UTF-8.
@@ -249,10 +252,16 @@ def _damaged(data: bytes) -> Decoded | None:
 
 
 def _legacy(data: bytes) -> Decoded:
-    sample = data[:_SAMPLE]
-    if len(data) > _SAMPLE:  # not in the middle of a character
+    if _has_controls(data, one_in=_LEGACY_BYTES_A_CONTROL):
+        raise BinaryFile("is a binary file")
+    sample = data
+    if len(data) > _SAMPLE:
+        # From the first line that is not ASCII, and not to the middle of a character.
+        start = _BEYOND.search(data)
+        at = data.rfind(b"\n", 0, start.start()) + 1 if start else 0
+        sample = data[at : at + _SAMPLE]
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    encoding = encoding_of(sample.replace(b"\0", b""))
+    encoding = detect_encoding(sample.replace(b"\0", b""))
     if not encoding:
         raise BinaryFile("is a binary file")
     text = data.decode(encoding, errors="replace")
@@ -262,13 +271,12 @@ def _legacy(data: bytes) -> Decoded:
     return Decoded(text, encoding, lost)
 
 
-def _refuse_binary(data: bytes) -> None:
-    """Raise `BinaryFile` if more than 1 byte in 50 of a sample is a control character.
+def _has_controls(data: bytes, *, one_in: int = 50) -> bool:
+    """Return True if more than 1 byte in `one_in` of a sample is a control character.
 
     A few NUL bytes, and those at the start, do not count.
     """
     sample = data[:_SAMPLE] if data[:1] != b"\0" else data.lstrip(b"\0")[:_SAMPLE]
     controls = len(sample) - len(sample.translate(None, _CONTROL))
     nuls = sample.count(0)
-    if (controls + (nuls if nuls > _FEW_NULS else 0)) * 50 > len(sample):
-        raise BinaryFile("is a binary file")
+    return (controls + (nuls if nuls > _FEW_NULS else 0)) * one_in > len(sample)

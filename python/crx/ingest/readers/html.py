@@ -45,13 +45,13 @@ def read_page(data: bytes) -> PageText:
     """Return the text and the headings of a page that is part of a document, such as a book."""
     if not data.strip():
         return PageText("", ())
-    text, headings = _content(LexborHTMLParser(_decode(data).text))
+    text, headings = _content(LexborHTMLParser(decode_page(data).text))
     return PageText(text, tuple(headings))
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the page's text, with its title, language, headings and description."""
-    decoded = _decode(data)
+    decoded = decode_page(data)
     parser = LexborHTMLParser(decoded.text)
     text, headings = _content(parser)
     if not text:
@@ -67,7 +67,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     )
 
 
-def _decode(data: bytes) -> Decoded:
+def decode_page(data: bytes) -> Decoded:
+    """Return the markup of a page in the encoding that it declares, or that its bytes show."""
     charset = _CHARSET.search(data[:4096])
     return decode(data, declared=charset[1].decode("ascii", "replace") if charset else "")
 

@@ -13,9 +13,11 @@ small letter.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterator, Sequence, Set
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
 from threading import Lock
 from typing import Any
 
@@ -24,59 +26,22 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from crx.errors import InputError
+from crx.ingest.readers import reader_for
 from crx.ingest.readers import text as plain
-from crx.ingest.readers.file_title import name_title, squeeze, written_title
+from crx.ingest.readers.file_title import name_title, squeeze
 from crx.ingest.readers.headings import Heading, in_order, sections
+from crx.ingest.readers.left_out import LeftOut
+from crx.ingest.readers.pdf_annotations import Annotations, open_form, read_annotations
+from crx.ingest.readers.pdf_attachments import Attached, attached_files, read_attached
 from crx.ingest.readers.pdf_footnotes import move_footnotes
 from crx.ingest.readers.pdf_furniture import drop_furniture
 from crx.ingest.readers.pdf_headings import HeadingFinder, body_size
-from crx.ingest.readers.pdf_page import PageLine, page_label, read_lines
+from crx.ingest.readers.pdf_page import PageLine, page_label, read_lines, read_plain_lines
 from crx.ingest.readers.pdf_tables import Table, repeat_names
+from crx.ingest.readers.pdf_titles import information_title, largest_line
 from crx.ingest.readers.scan import HOW, Recognize
-from crx.ingest.readers.text import is_title
+from crx.ingest.readers.structure import suffix
 from crx.types import Document, Mark, Scalar
-
-# Characters of the page in which its title is looked for.
-_TITLE_CHARS = 4000
-# How much larger than the page's smallest type a title is.
-_LARGER = 1.15
-# Heights of one size of type differ by rounding.
-_STEP = 0.5
-_LARGEST_STEP = 0.06  # shares of the height within one paragraph
-_LETTERS = 4
-_LONGEST = 200  # characters of a title
-
-
-def largest_line(lines: Sequence[PageLine]) -> str:
-    """Return the first lines in the largest type of a page, or "".
-
-    Lines that are no title (see `text.is_title`) are passed over: the next size is tried. A page
-    with one size of type has no title, nor one whose largest type is that of its body.
-    """
-    lettered = [line for line in _opening(lines) if sum(map(str.isalpha, line.text)) >= _LETTERS]
-    smallest = min(map(_height_of, lettered), default=0.0)
-    for height in sorted(set(map(_height_of, lettered)), reverse=True):
-        if height < _LARGER * smallest:
-            return ""
-        together = next(list(run) for size, run in groupby(lettered, _height_of) if size == height)
-        title = " ".join(squeeze(line.text) for line in together if is_title(squeeze(line.text)))
-        if title:
-            return title if len(title) <= _LONGEST else ""
-    return ""
-
-
-def _opening(lines: Sequence[PageLine]) -> Iterator[PageLine]:
-    chars = 0
-    for line in lines:
-        if chars > _TITLE_CHARS:
-            return
-        chars += len(line.text)
-        yield line
-
-
-def _height_of(line: PageLine) -> float:
-    return round(line.size / _STEP) * _STEP
-
 
 extensions = (".pdf",)
 
@@ -85,6 +50,7 @@ _BREAK = "\n\n"
 # Of a page that is recognized: what scanners give text, and the longer side of A4 at twice that.
 _DPI, _MOST_PIXELS = 200, 4700
 _PASSWORD = 4  # FPDF_ERR_PASSWORD
+_LARGEST_STEP = 0.06  # shares of the height of type within one paragraph
 # A word has at most 100 characters, so that the time grows with a line's length and not its square.
 # PDFium's character for a hyphen at a line's end, by version: U+0002 or U+FFFE; or a soft hyphen.
 _HYPHEN = re.compile("(\\w{0,100})[\x02\ufffe\xad][ \\t]*\\n?(\\w+)")
@@ -96,66 +62,105 @@ _HYPHENATED = re.compile(r"(?<!\w)\w{1,100}-\w{1,100}")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
-    """Yield the document's text with its pages and its outline's headings."""
+    """Yield the text with its pages and headings, and the documents of the attached files."""
     yield from read_scanned(data, name=name, recognize=None)
 
 
 def read_scanned(data: bytes, *, name: str, recognize: Recognize | None) -> Iterator[Document]:
-    """Yield the document likewise; pages without text are recognized if there is an engine."""
+    """Yield the documents likewise; pages without text are recognized if there is an engine."""
+    left_out = LeftOut()
+    document, refusal, files = _read_pdf(data, name, recognize, left_out)
+    attached = read_attached(
+        files,
+        name=name,
+        part_of=document.title if document else "",
+        read=_read_file,
+        left_out=left_out,
+    )
+    if document:
+        yield replace(document, metadata={**document.metadata, **left_out.metadata()})
+    yield from attached
+    if refusal and not attached:
+        raise refusal
+
+
+def _read_file(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the documents of an attached file; what is attached to an attached PDF is not read."""
+    if suffix(name) not in extensions:
+        reader = reader_for(suffix(name))
+        yield from reader.read(data, name=name) if reader else ()
+        return
+    left_out = LeftOut()
+    document, refusal, _ = _read_pdf(data, name, None, left_out)
+    if not document:
+        raise refusal or InputError("has no text")
+    yield replace(document, metadata={**document.metadata, **left_out.metadata()})
+
+
+def _read_pdf(
+    data: bytes, name: str, recognize: Recognize | None, left_out: LeftOut
+) -> tuple[Document | None, InputError | None, list[Attached]]:
+    """Return the document of a PDF, or why it has none, and the attached files."""
     with PDFIUM:
-        document = _document(data, name, recognize)
-    yield document
-
-
-def _document(data: bytes, name: str, recognize: Recognize | None) -> Document:
-    pdf = open_pdf(data)
-    metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf"}
-    try:
-        lines, labels, cut = _read_pages(pdf)
-        size = body_size(lines)
-        pages = _write_pages(lines, size)
-        layers = [page.text for page in pages]
-        texts = [
-            text or (recognize(_render(pdf, number)).rstrip() if recognize else "")
-            for number, text in enumerate(layers)
-        ]
-        if not any(text.strip() for text in texts):
-            raise InputError(
-                "has no text that can be recognized" if recognize else f"has no text: a scan; {HOW}"
+        pdf = open_pdf(data)
+        try:
+            files = left_out.attempt(
+                "attached files", lambda: attached_files(pdf, left_out), plain=[]
             )
-        if texts != layers:
-            metadata["ocr"] = True
-        starts = _starts(texts)
-        text = _BREAK.join(texts)
-        outline = _outline(pdf, texts, starts)
-        written: dict[str, str] = pdf.get_metadata_dict(skip_empty=True)
-        opening: Sequence[PageLine] = next(filter(None, lines), [])
-        title = _written_title(written) or largest_line(opening) or plain.title(text)
-        if not title and (title := name_title(name)):
-            metadata["title_from"] = "name"
-    except pdfium.PdfiumError as failed:
-        raise InputError(f"is a damaged PDF: {str(failed).lower()}") from failed
-    finally:
-        pdf.close()
-    ends = [*starts[1:], len(text)]
-    marks = [
-        Mark("page", start, end, label)
-        for start, end, label in zip(starts, ends, labels, strict=True)
-        if start < end
+            return _document(pdf, name, recognize, left_out), None, files
+        except InputError as refusal:
+            return None, refusal, files
+        finally:
+            pdf.close()
+
+
+def _document(pdf: Any, name: str, recognize: Recognize | None, left_out: LeftOut) -> Document:
+    pages = _read_pages(pdf, left_out)
+    size = body_size([page.lines for page in pages])
+    written = _write_pages(pages, size, left_out)
+    layers = [page.text for page in written]
+    texts = [
+        text or _recognize(pdf, number, recognize, left_out) for number, text in enumerate(layers)
     ]
+    if not any(text.strip() for text in texts):
+        if left_out:
+            raise InputError(f"is a damaged PDF: {left_out.describe()}")
+        raise InputError(
+            "has no text that can be recognized" if recognize else f"has no text: a scan; {HOW}"
+        )
+    starts = _starts(texts)
+    outline = left_out.attempt("bookmarks", lambda: _outline(pdf, texts, starts), plain=[])
+    information: dict[str, str] = left_out.attempt(
+        "properties", lambda: pdf.get_metadata_dict(skip_empty=True), plain={}
+    )
+    text = _BREAK.join(texts)
+    opening = next((page.lines for page in pages if page.lines), ())
+    title = left_out.attempt(
+        "title",
+        lambda: information_title(information) or largest_line(opening) or plain.title(text),
+        plain="",
+    )
+    metadata: dict[str, Scalar | list[Scalar]] = {"format": "pdf"}
+    if not title and (title := name_title(name)):
+        metadata["title_from"] = "name"
+    if texts != layers:
+        metadata["ocr"] = True
     metadata["pages"] = len(texts)
     if blank := sum(not text.strip() for text in texts):
         metadata["pages_without_text"] = blank
-    if cut:
+    if cut := sum(page.is_cut for page in pages):
         metadata["pages_cut"] = cut
-    if author := squeeze(written.get("Author", "")):
+    if author := squeeze(information.get("Author", "")):
         metadata["author"] = author
+    found = left_out.attempt(
+        "headings", lambda: _sections(outline, written, starts, size=size, text=text), plain=()
+    )
     return Document(
         uri=name,
         text=text,
         title=title,
         metadata=metadata,
-        marks=in_order((*marks, *_sections(outline, pages, starts, size=size, text=text))),
+        marks=in_order((*_page_marks(pages, starts, len(text)), *found)),
     )
 
 
@@ -169,21 +174,55 @@ def open_pdf(data: bytes) -> Any:
         raise InputError("is a damaged PDF") from failed
 
 
-def _read_pages(pdf: Any) -> tuple[list[list[PageLine]], list[str], int]:
-    """Return the lines and the label of each page, and on how many pages characters are left."""
-    pages: list[list[PageLine]] = []
-    labels: list[str] = []
-    cut = 0
-    for number in range(len(pdf)):
+@dataclass(frozen=True, slots=True)
+class _ReadPage:
+    """The lines of a page, its notes and its label, and whether it has more than are read."""
+
+    lines: list[PageLine]
+    notes: tuple[str, ...]
+    label: str
+    is_cut: bool
+
+
+def _read_pages(pdf: Any, left_out: LeftOut) -> list[_ReadPage]:
+    """Return the pages; one that cannot be read has no lines."""
+    with ExitStack() as stack:
+        form = left_out.attempt(
+            "form values", lambda: stack.enter_context(open_form(pdf)), plain=None
+        )
+        return [_read_page(pdf, number, form, left_out) for number in range(len(pdf))]
+
+
+def _read_page(pdf: Any, number: int, form: Any, left_out: LeftOut) -> _ReadPage:
+    label = left_out.attempt("page labels", lambda: page_label(pdf, number), plain=str(number + 1))
+
+    def read() -> _ReadPage:
         page = pdf[number]
-        layer = page.get_textpage()
-        read, is_cut = read_lines(layer)
-        pages.append(read)
-        cut += is_cut
-        labels.append(page_label(pdf, number))
-        layer.close()
-        page.close()
-    return pages, labels, cut
+        try:
+            beside = left_out.attempt(
+                "form values and notes", lambda: read_annotations(page, form), plain=Annotations()
+            )
+            lines, is_cut = left_out.attempt(
+                "reading order",
+                lambda: read_lines(page, beside.fields),
+                plain=None,
+            ) or (read_plain_lines(page), False)
+        finally:
+            page.close()
+        return _ReadPage(lines, beside.notes, label, is_cut)
+
+    return left_out.attempt(f"page {label}", read, plain=_ReadPage([], (), label, is_cut=False))
+
+
+def _recognize(pdf: Any, number: int, recognize: Recognize | None, left_out: LeftOut) -> str:
+    """Return the text that is recognized in the picture of a page, "" without an engine."""
+    if recognize is None:
+        return ""
+    return left_out.attempt(
+        f"recognition of page {number + 1}",
+        lambda: recognize(_render(pdf, number)).rstrip(),
+        plain="",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,21 +234,58 @@ class _WrittenPage:
     starts: Sequence[int]
 
 
-def _write_pages(pages: Sequence[list[PageLine]], size: float) -> list[_WrittenPage]:
+def _write_pages(pages: Sequence[_ReadPage], size: float, left_out: LeftOut) -> list[_WrittenPage]:
     """Return the text of each page: without what is no text, tables with the names of columns."""
-    written: list[_WrittenPage] = []
-    table: Table | None = None
+    plain_pages = [page.lines for page in pages]
+    kept = left_out.attempt(
+        "headers and footers",
+        lambda: drop_furniture(plain_pages, body_size=size),
+        plain=plain_pages,
+    )
     spelled = {
         word.lower()
-        for lines in pages
+        for lines in kept
         for line in lines
         if "-" in line.text
         for word in _HYPHENATED.findall(line.text)
     }
-    for lines in drop_furniture(pages, body_size=size):
-        ordered, table = repeat_names(move_footnotes(lines, body_size=size), table)
-        written.append(_write_page(ordered, spelled))
+    written: list[_WrittenPage] = []
+    table: Table | None = None
+    for page, lines in zip(pages, kept, strict=True):
+        ordered, table = _improve(lines, table, size, left_out)
+        ordered += map(_as_line, page.notes)
+        written.append(
+            left_out.attempt(
+                "words parted by hyphens",
+                partial(_write_page, ordered, spelled),
+                plain=None,
+            )
+            or _write_plain(ordered)
+        )
     return written
+
+
+def _improve(
+    lines: list[PageLine], table: Table | None, size: float, left_out: LeftOut
+) -> tuple[list[PageLine], Table | None]:
+    """Return the lines of a page in their order, and the table that may go on after it."""
+    lines = left_out.attempt(
+        "footnotes", lambda: move_footnotes(lines, body_size=size), plain=lines
+    )
+    return left_out.attempt(
+        "names of columns", lambda: repeat_names(lines, table), plain=(lines, None)
+    )
+
+
+def _as_line(note: str) -> PageLine:
+    """Return a note as a line of its own at the end of a page."""
+    return PageLine(note, (0, 0, 0, 0), 0, is_bold=False, is_row=False, opens=True, block=-1)
+
+
+def _write_plain(lines: Sequence[PageLine]) -> _WrittenPage:
+    texts = [line.text for line in lines]
+    starts = accumulate((len(text) + 1 for text in texts), initial=0)
+    return _WrittenPage("\n".join(texts).rstrip(), lines, [*starts][:-1])
 
 
 def _write_page(lines: Sequence[PageLine], spelled: Set[str]) -> _WrittenPage:
@@ -260,6 +336,12 @@ def _goes_on(before: PageLine, line: PageLine) -> bool:
     )
 
 
+def _page_marks(pages: Sequence[_ReadPage], starts: Sequence[int], end: int) -> Iterator[Mark]:
+    for page, start, following in zip(pages, starts, [*starts[1:], end], strict=True):
+        if start < following:
+            yield Mark("page", start, following, page.label)
+
+
 def _sections(
     outline: Sequence[Heading],
     pages: Sequence[_WrittenPage],
@@ -299,12 +381,6 @@ def _starts(texts: list[str]) -> list[int]:
         starts.append(at)
         at += len(text) + len(_BREAK)
     return starts
-
-
-def _written_title(written: Mapping[str, str]) -> str:
-    """Return the title in the document's information, unless a program wrote it."""
-    title = written_title(written.get("Title", ""))
-    return title if plain.is_title(title) else ""
 
 
 def _outline(pdf: Any, texts: list[str], starts: list[int]) -> list[Heading]:

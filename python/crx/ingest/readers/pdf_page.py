@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ _LEAST_UNKNOWN = 20
 
 # The left, lower, right and upper edge in points; y grows upwards.
 Rect = tuple[float, float, float, float]
+# A text that is not drawn with the page, such as the value of a form field, and its box.
+Field = tuple[str, Rect]
 
 
 class PageLine(NamedTuple):
@@ -43,16 +46,47 @@ def page_label(pdf: Any, number: int) -> str:
     return squeeze(pdf.get_page_label(number)) or str(number + 1)
 
 
-def read_lines(text_page: Any) -> tuple[list[PageLine], bool]:
-    """Return the lines of a text page in reading order, and whether it has more than are read.
+def read_lines(page: Any, fields: Sequence[Field] = ()) -> tuple[list[PageLine], bool]:
+    """Return the lines of a page in reading order, and whether it has more than are read.
 
-    A page whose fonts name no characters for most of what they draw has none.
+    A page has no lines if its fonts name no characters for most of what they draw. What is drawn
+    outside of its box is not seen.
     """
-    handle = ctypes.cast(text_page.raw, ctypes.c_void_p).value
-    rows, chars, unknown, is_cut = _native.pdf_lines(_addresses(), handle or 0)
+    layer = page.get_textpage()
+    try:
+        handle = ctypes.cast(layer.raw, ctypes.c_void_p).value
+        rows, chars, unknown, is_cut = _native.pdf_lines(
+            _addresses(), handle or 0, page.get_bbox(), fields
+        )
+    finally:
+        layer.close()
     if unknown > _LEAST_UNKNOWN and 2 * unknown > chars:
         return [], is_cut
     return [PageLine(_clean(row[0]), *row[1:]) for row in rows], is_cut
+
+
+def read_plain_lines(page: Any) -> list[PageLine]:
+    """Return the lines of a page as PDFium orders them, all of one size."""
+    layer = page.get_textpage()
+    try:
+        text = _clean(layer.get_text_range())
+    finally:
+        layer.close()
+    left, low, right, high = page.get_bbox()
+    lines = text.splitlines()
+    step = (high - low) / max(len(lines), 1)
+    return [
+        PageLine(
+            line,
+            (left, high - step * (number + 1), right, high - step * number),
+            size=step,
+            is_bold=False,
+            is_row=False,
+            opens=number == 0,
+            block=0,
+        )
+        for number, line in enumerate(lines)
+    ]
 
 
 def _clean(text: str) -> str:

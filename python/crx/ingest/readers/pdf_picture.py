@@ -45,7 +45,7 @@ def _draw(pdf: Any, request: PageRequest) -> PagePicture:
     number = _find_page(pdf, request)
     page = pdf[number]
     try:
-        marked = marked_lines(_read(page), request.marked)
+        marked = marked_lines(read_lines(page)[0], request.marked)
         width, height = page.get_size()
         scale = min(request.width / max(width, 1), MOST_PIXELS / max(width, height, 1))
         pixels: NDArray[np.uint8] = page.render(scale=scale).to_numpy()[..., :3].copy()
@@ -70,20 +70,12 @@ def _find_page(pdf: Any, request: PageRequest) -> int:
     def likeness(number: int) -> int:
         page = pdf[number]
         try:
-            lines = [_letters(line.text) for line in _read(page)]
+            lines = [_letters(line.text) for line in read_lines(page)[0]]
         finally:
             page.close()
         return sum(len(line) for line in lines if line in wanted)
 
     return max(found[:_MOST_CANDIDATES], key=likeness)
-
-
-def _read(page: Any) -> list[PageLine]:
-    layer = page.get_textpage()
-    try:
-        return read_lines(layer)[0]
-    finally:
-        layer.close()
 
 
 def marked_lines(lines: Sequence[PageLine], marked: str) -> list[PageLine]:

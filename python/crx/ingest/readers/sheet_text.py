@@ -29,9 +29,18 @@ class SheetText:
         self._rows = 0
 
     def add_sheet(
-        self, name: str, rows: Sequence[tuple[int, str]], *, names: str, names_at: int
+        self,
+        name: str,
+        rows: Sequence[tuple[int, str]],
+        *,
+        names: str,
+        names_at: int,
+        lines: Sequence[str] = (),
     ) -> None:
-        """Add a sheet's rows by their numbers; `names` are over those from `names_at` on."""
+        """Add a sheet's rows by their numbers; `names` are over those from `names_at` on.
+
+        `lines` follow the rows.
+        """
         begin = named = self._length
         self._put(f"{name}\n")
         for at, (number, line) in enumerate(rows):
@@ -41,6 +50,8 @@ class SheetText:
             if self._rows < _MOST_ROWS:
                 self._marks.append(Mark("row", start, self._length, str(number)))
                 self._rows += 1
+        for line in lines:
+            self._put(f"{line}\n")
         self._marks.append(Mark("sheet", begin, self._length, name))
         self._marks.append(Mark("heading", begin, self._length, name, 1))
         if names:

@@ -1,37 +1,26 @@
-"""Reader of spreadsheets, Excel (XLSX, XLSM, XLSB, XLS) and OpenDocument: the cells' values.
+"""Reader of spreadsheets, Excel (XLSX, XLSM, XLSB, XLS) and OpenDocument: the cells as shown.
 
 A row is a line with tabs between its cells, under a heading with the sheet's name. The first row
 that names columns is a heading over the rows below it and no part of the text, so that the outline
 of each chunk names the columns. Sheets and rows are marks; rows are numbered as the program numbers
-them. Formulas are read as their last result. Hidden sheets and charts are left out.
+them. Comments and text boxes follow the rows. Hidden sheets are left out, and empty columns.
 
 The sheets that can be read are yielded first; then one `InputError` names those that cannot.
 """
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator, Sequence
-from io import BytesIO
-from typing import TypeAlias
-
-from python_calamine import (
-    CalamineError,
-    CalamineSheet,
-    CalamineWorkbook,
-    PasswordError,
-    SheetTypeEnum,
-    SheetVisibleEnum,
-    XmlError,
-    ZipError,
-)
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from crx.errors import InputError
-from crx.ingest.readers import odf, xml_package
+from crx.ingest.readers import odf, sheet_ods, sheet_values, sheet_xls, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
-from crx.ingest.readers.file_title import name_title
-from crx.ingest.readers.sheet_text import SheetText, one_line
+from crx.ingest.readers.file_title import name_title, squeeze
+from crx.ingest.readers.left_out import LeftOut
+from crx.ingest.readers.sheet_cells import SheetCells
+from crx.ingest.readers.sheet_text import SheetText
 from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
 from crx.ingest.unread_parts import describe_unread
@@ -39,44 +28,43 @@ from crx.types import Document, Scalar
 
 extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
 
-# Bytes of the parts of an archive: calamine reads the XML of a sheet without keeping it.
+# Bytes of the parts of an archive: the XML of a sheet is read without keeping it.
 _MAX_BYTES = 256_000_000
-# A sheet is held as a full rectangle; a workbook whose only cells are in its corners is large.
-_MOST_CELLS = 50_000_000
 _NAMES_WITHIN = 10  # rows of a sheet among which its columns are named
-_DAMAGES = (CalamineError, XmlError, ZipError, OSError, ValueError, OverflowError)
-_OPEN_DOCUMENT = "content.xml"
-
-Value: TypeAlias = (
-    int
-    | float
-    | str
-    | bool
-    | datetime.time
-    | datetime.date
-    | datetime.datetime
-    | datetime.timedelta
-)
+_OPEN_DOCUMENT, _BINARY_BOOK = "content.xml", "xl/workbook.bin"
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the workbook's text with its sheets, columns and rows."""
     title, metadata = "", dict[str, Scalar | list[Scalar]]()
     format_ = suffix(name).removeprefix(".")
-    if not data.startswith(OLE):
-        archive = Archive(data)
-        archive.refuse_large(_MAX_BYTES)
-        if _OPEN_DOCUMENT in archive:
+    left_out = LeftOut()
+    if data.startswith(OLE) and not xml_package.is_encrypted(data):
+        sheets, bad = _read_xls(data, left_out)
+    else:
+        archive = Archive(data, max_bytes=_MAX_BYTES)
+        is_odf = _OPEN_DOCUMENT in archive
+        if is_odf:
             odf.refuse_encrypted(archive)
-            title, metadata = odf.properties(archive)
             format_ = format_ if format_ in ("ods", "ots") else "ods"
         else:
-            title, metadata = xml_package.properties(archive)
             format_ = format_ if format_.startswith("xl") else "xlsx"
-    text, bad = _read_sheets(data)
+        package = odf if is_odf else xml_package
+        title, metadata = left_out.attempt(
+            "properties", partial(package.properties, archive), plain=(title, metadata)
+        )
+        sheets, bad = _read_archive(data, archive, left_out)
+    text = SheetText()
+    for cells in sheets:
+        try:
+            _add_sheet(text, cells)
+        except InputError as failed:
+            bad.append(f"{cells.name}: {failed}")
     if not text.sheets:
         raise InputError(_describe_bad(bad) if bad else "has no text")
-    metadata |= {"sheets": text.sheets, "format": format_}
+    if uncomputed := sum(cells.uncomputed for cells in sheets):
+        left_out.add("results of formulas", f"{uncomputed} were saved without one")
+    metadata |= {**left_out.metadata(), "sheets": text.sheets, "format": format_}
     if not title and (title := name_title(name)):
         metadata["title_from"] = "name"
     whole, marks = text.build()
@@ -85,50 +73,59 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         raise InputError(_describe_bad(bad, read=f"{text.sheets} other sheets"))
 
 
-def _read_sheets(data: bytes) -> tuple[SheetText, list[str]]:
-    """Return the text of the sheets, and which of them are damaged, with the reason."""
-    text = SheetText()
-    bad: list[str] = []
+def _read_archive(
+    data: bytes, archive: Archive, left_out: LeftOut
+) -> tuple[list[SheetCells], list[str]]:
+    """Return the sheets of a workbook that is an archive, and the damaged ones."""
+    if _OPEN_DOCUMENT in archive:
+        return sheet_ods.read_sheets(archive), []
+    if _BINARY_BOOK in archive:
+        archive.refuse_large(_MAX_BYTES)
+        left_out.add("number formats", "are not read of binary workbooks")
+        return sheet_values.read_sheets(data)
+    book = sheet_xlsx.open_xlsx(archive, left_out)
+    return _read_each(
+        [name for name, _ in book.sheets],
+        [partial(sheet_xlsx.read_sheet, book, *sheet, left_out) for sheet in book.sheets],
+    )
+
+
+def _read_xls(data: bytes, left_out: LeftOut) -> tuple[list[SheetCells], list[str]]:
+    """Return the sheets of a workbook of before 2007, and the damaged ones."""
     try:
-        with CalamineWorkbook.from_filelike(BytesIO(data)) as workbook:
-            for number, sheet in enumerate(workbook.sheets_metadata):
-                if sheet.typ != SheetTypeEnum.WorkSheet:
-                    continue
-                if sheet.visible != SheetVisibleEnum.Visible:
-                    continue
-                try:
-                    _add_sheet(text, workbook.get_sheet_by_index(number))
-                except _DAMAGES as failed:
-                    bad.append(f"{one_line(sheet.name)}: {one_line(str(failed))}")
-    except PasswordError as failed:
-        raise InputError("is encrypted; save a copy without its password") from failed
-    except _DAMAGES as failed:
-        raise InputError(f"is a damaged spreadsheet: {one_line(str(failed))}") from failed
-    except BaseException as failed:
-        if type(failed).__name__ != "PanicException":  # a panic of Rust, a class without a module
-            raise
-        raise InputError("is a damaged spreadsheet: its reader failed") from failed
-    return text, bad
+        book = sheet_xls.open_xls(data)
+        names = book.sheet_names()
+        return _read_each(
+            names, [partial(sheet_xls.read_sheet, book, at) for at in range(len(names))]
+        )
+    except InputError:
+        raise
+    except Exception as failed:  # noqa: BLE001 - xlrd raises anything for what it does not expect
+        left_out.add("number formats", failed)
+        return sheet_values.read_sheets(data)
+
+
+def _read_each(
+    names: Sequence[str], reads: Sequence[Callable[[], SheetCells | None]]
+) -> tuple[list[SheetCells], list[str]]:
+    """Return the sheets that can be read, and the names of the others with the reasons."""
+    sheets: list[SheetCells] = []
+    damaged = LeftOut()
+    for name, read_one in zip(names, reads, strict=True):
+        if (cells := damaged.attempt(squeeze(name), read_one, plain=None)) is not None:
+            sheets.append(cells)
+    return sheets, damaged.lines()
 
 
 def _describe_bad(bad: Sequence[str], *, read: str = "") -> str:
     return f"has damaged sheets: {describe_unread(bad, read=read)}"
 
 
-def _add_sheet(text: SheetText, sheet: CalamineSheet) -> None:
-    if sheet.height * sheet.width > _MOST_CELLS:
-        raise InputError(
-            f"sheet {one_line(sheet.name)} spans {sheet.height:,} rows, {sheet.width:,} columns; "
-            f"at most {_MOST_CELLS:,} cells are read"
-        )
-    first = sheet.start[0] + 1 if sheet.start else 1
+def _add_sheet(text: SheetText, sheet: SheetCells) -> None:
     names, names_at, line_of_names = "", 0, (0, "")
     rows: list[tuple[int, str]] = []
-    for number, row in enumerate(sheet.iter_rows(), start=first):
-        cells = [_format(value) for value in row]
+    for number, cells in sheet.rows():
         line = "\t".join(cells).rstrip()
-        if not line:
-            continue
         if not names and len(rows) < _NAMES_WITHIN and (names := column_names(_filled(cells))):
             names_at, line_of_names = len(rows), (number, line)
             continue
@@ -136,25 +133,12 @@ def _add_sheet(text: SheetText, sheet: CalamineSheet) -> None:
     if names and names_at == len(rows):  # nothing is below them
         names = ""
         rows.append(line_of_names)
-    if rows:
-        text.add_sheet(one_line(sheet.name) or "Sheet", rows, names=names, names_at=names_at)
+    if rows or sheet.lines:
+        text.add_sheet(sheet.name, rows, names=names, names_at=names_at, lines=sheet.lines)
 
 
 def _filled(cells: Sequence[str]) -> list[str]:
-    """Return cells up to the last that is not empty."""
+    """Return cells from the first to the last that is not empty."""
     end = max((at for at, cell in enumerate(cells, start=1) if cell), default=0)
     start = next((at for at, cell in enumerate(cells) if cell), 0)
     return list(cells[start:end])
-
-
-def _format(value: Value) -> str:
-    """Return a cell as one line; a whole number without its fraction, a date as ISO 8601."""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.10g}"
-    if isinstance(value, datetime.datetime) and not (value.hour or value.minute or value.second):
-        return value.date().isoformat()
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    return one_line(str(value))

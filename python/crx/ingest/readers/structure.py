@@ -13,6 +13,7 @@ from crx.types import Mark
 _MARKUP = re.compile(r"^```|\]\((?:https?:|[\w./#-]+\))|\*\*\w[^*\n]*\*\*", re.MULTILINE)
 _ATX = re.compile(r"(?:\A|\n\n)#{1,6} \S")
 _SNIFFED_CHARS = 200_000
+_MAILDIR = re.compile(r"(?:^|/)(?:cur|new)/\d{6,20}\.[^/]*$")
 
 
 def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
@@ -45,7 +46,12 @@ def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
 
 
 def suffix(name: str) -> str:
-    """Return the extension of a path or URI, lower case with its dot, or ""."""
+    """Return the extension of a path or URI, lower case with its dot, or "".
+
+    A message in a Maildir has none: its name ends with that of the machine and with flags.
+    """
+    if _MAILDIR.search(name):
+        return ""
     last = name.rpartition("/")[2]
     stem, dot, extension = last.rpartition(".")
     return f".{extension.lower()}" if dot and stem else ""

@@ -34,21 +34,25 @@ _DAMAGES = (
     RuntimeError, ValueError, OverflowError,
 )  # fmt: skip
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # the name of a stream, in the directory
+_PIECE_BYTES = 1 << 18
 _ENTITIES = tuple("<!ENTITY".encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
 
 
 class Archive:
-    """The parts of one archive, of which at most `MAX_BYTES` are read in total."""
+    """The parts of one archive, of which at most `max_bytes` are read in total."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, max_bytes: int = MAX_BYTES) -> None:
+        if is_encrypted(data):
+            raise InputError("is encrypted; save a copy without its password")
         if data.startswith(_OLD_OFFICE):
-            raise InputError("is encrypted, or in an old Office format; save it anew, or as PDF")
+            raise InputError("is in an old Office format; save it anew, or as PDF")
         try:
             self._zip = ZipFile(BytesIO(data))
             self._parts = {part.filename: part for part in self._zip.infolist()}
         except _DAMAGES as failed:
             raise InputError("is damaged: not a readable ZIP archive") from failed
-        self._left = MAX_BYTES
+        self._left = self._most = max_bytes
 
     def __contains__(self, path: str) -> bool:
         return path in self._parts
@@ -64,10 +68,26 @@ class Archive:
         except _DAMAGES as failed:
             raise InputError(f"is damaged: part {path} cannot be decompressed") from failed
         if len(data) > self._limit(part):
-            limit = MAX_BYTES // 1_000_000
-            raise InputError(f"expands too much: part {path}, at most {limit} MB are read")
+            raise self._too_large(path)
         self._left -= len(data)
         return data
+
+    def stream(self, path: str) -> Iterator[bytes]:
+        """Yield a part's bytes in pieces; raises `InputError` as `read` does.
+
+        For readers that keep none of them, so that it may be compressed more than others.
+        """
+        if path not in self._parts:
+            raise InputError(f"is damaged: has no part {path}")
+        try:
+            with self._zip.open(self._parts[path]) as file:
+                while piece := file.read(min(_PIECE_BYTES, self._left + 1)):
+                    self._left -= len(piece)
+                    if self._left < 0:
+                        raise self._too_large(path)
+                    yield piece
+        except _DAMAGES as failed:
+            raise InputError(f"is damaged: part {path} cannot be decompressed") from failed
 
     def refuse_large(self, limit: int) -> None:
         """Raise `InputError` if the parts contain more bytes, or cannot be decompressed.
@@ -98,8 +118,17 @@ class Archive:
         """Return the root element of a part."""
         return parse_xml(self.read(path), part=path)
 
+    def _too_large(self, path: str) -> InputError:
+        limit = self._most // 1_000_000
+        return InputError(f"expands too much: part {path}, at most {limit} MB are read")
+
     def _limit(self, part: ZipInfo) -> int:
         return min(self._left, max(_MIN_SUSPECT, _MAX_RATIO * part.compress_size))
+
+
+def is_encrypted(data: bytes) -> bool:
+    """Return whether bytes are an Office Open XML document with a password, in a compound file."""
+    return data.startswith(_OLD_OFFICE) and _ENCRYPTED in data
 
 
 def parse_xml(data: bytes, *, part: str) -> Element:

@@ -15,12 +15,11 @@ from functools import partial
 
 from crx.errors import InputError, NotText
 from crx.ingest.archives import PartlyRead
-from crx.ingest.libreoffice.program import MOST_FILE_BYTES
 from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.read import FORMATS, decompress, read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
 from crx.ingest.readers.structure import suffix
-from crx.ingest.worker.messages import ReadLimits, encode_document
+from crx.ingest.worker.messages import MOST_FILE_BYTES, ReadLimits, encode_document
 from crx.types import Document
 from crx.workers.limits import limit_process, limit_time, restart_time
 from crx.workers.messages import Message

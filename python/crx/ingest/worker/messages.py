@@ -25,6 +25,8 @@ class ReadLimits:
 
 
 DEFAULT_LIMITS = ReadLimits()
+# Bytes of a file that a program may write which a reader starts.
+MOST_FILE_BYTES = 256_000_000
 
 
 _KINDS = frozenset(("heading", "definition", "page", *get_args(AnchorKind)))

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from crx.errors import ModelError
 from crx.ingest.source_code import is_source_code
 from crx.protocols import Remote, Reranker
-from crx.remote.destination import sending_notice, text_bytes
 from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
 from crx.retrieve.reranked_text import situated_excerpts, situated_text
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import Search
 from crx.retrieve.timed_scoring import ScoringSpeed, TimedScoring
+from crx.sending import sending_notice, text_bytes
 from crx.types import Note, Ranking
 
 # If fewer candidates than these, or than there are, can be read whole, excerpts are read. If too

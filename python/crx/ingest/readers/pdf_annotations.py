@@ -1,0 +1,133 @@
+"""Values of the form fields of a PDF, text typed on its pages, and notes on them.
+
+PDFium keeps them apart from what a page draws. Values and typed text are read where they stand;
+notes, comments on marked text and the like follow the text of their page. Scripts of a form are not
+run: this build of PDFium has no engine for them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
+
+from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.file_title import squeeze
+from crx.ingest.readers.pdf_page import Field
+
+# Annotations of one page that are looked at, and UTF-16 units of their texts that are read.
+_MOST_ANNOTATIONS = 20_000
+_MOST_UNITS = 400_000
+_CHECKED = "☒"
+_PASSWORD_FIELD = 1 << 13
+_UNSEEN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
+
+_VALUES = frozenset((pdfium_c.FPDF_FORMFIELD_TEXTFIELD, pdfium_c.FPDF_FORMFIELD_COMBOBOX))
+_BOXES = frozenset((pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON))
+# A link's text is on the page, that of a pop-up window is its note's.
+_NOTES = frozenset((
+    pdfium_c.FPDF_ANNOT_TEXT, pdfium_c.FPDF_ANNOT_LINE, pdfium_c.FPDF_ANNOT_SQUARE,
+    pdfium_c.FPDF_ANNOT_CIRCLE, pdfium_c.FPDF_ANNOT_POLYGON, pdfium_c.FPDF_ANNOT_POLYLINE,
+    pdfium_c.FPDF_ANNOT_HIGHLIGHT, pdfium_c.FPDF_ANNOT_UNDERLINE, pdfium_c.FPDF_ANNOT_SQUIGGLY,
+    pdfium_c.FPDF_ANNOT_STRIKEOUT, pdfium_c.FPDF_ANNOT_STAMP, pdfium_c.FPDF_ANNOT_CARET,
+    pdfium_c.FPDF_ANNOT_INK, pdfium_c.FPDF_ANNOT_FILEATTACHMENT,
+))  # fmt: skip
+
+
+class Annotations(NamedTuple):
+    """What is written on a page beside its content."""
+
+    fields: tuple[Field, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def open_form(pdf: Any) -> Iterator[Any]:
+    """Open the form of a PDF; yield its handle, or None if there is no form."""
+    if pdfium_c.FPDF_GetFormType(pdf.raw) == pdfium_c.FORMTYPE_NONE:
+        yield None
+        return
+    callbacks = pdfium_c.FPDF_FORMFILLINFO(version=2)
+    form = pdfium_c.FPDFDOC_InitFormFillEnvironment(pdf.raw, callbacks)
+    try:
+        yield form
+    finally:
+        if form:
+            pdfium_c.FPDFDOC_ExitFormFillEnvironment(form)
+
+
+def read_annotations(page: Any, form: Any) -> Annotations:
+    """Return the values, the typed text and the notes of a page; `form` is that of its document."""
+    fields: list[Field] = []
+    notes: list[str] = []
+    for number in range(min(pdfium_c.FPDFPage_GetAnnotCount(page.raw), _MOST_ANNOTATIONS)):
+        annotation = pdfium_c.FPDFPage_GetAnnot(page.raw, number)
+        if not annotation:
+            continue
+        try:
+            kind = pdfium_c.FPDFAnnot_GetSubtype(annotation)
+            if kind == pdfium_c.FPDF_ANNOT_LINK or (
+                pdfium_c.FPDFAnnot_GetFlags(annotation) & _UNSEEN
+            ):
+                continue
+            if kind == pdfium_c.FPDF_ANNOT_WIDGET and form:
+                fields += _as_field(annotation, _read_value(form, annotation))
+            elif kind == pdfium_c.FPDF_ANNOT_FREETEXT:
+                fields += _as_field(annotation, _read_string(annotation, "Contents"))
+            elif kind in _NOTES and (note := _read_string(annotation, "Contents").strip()):
+                author = squeeze(_read_string(annotation, "T"))
+                notes.append(f"{author}: {note}" if author else note)
+        finally:
+            pdfium_c.FPDFPage_CloseAnnot(annotation)
+    return Annotations(tuple(fields), tuple(notes))
+
+
+def _as_field(annotation: Any, text: str) -> Iterator[Field]:
+    rect = pdfium_c.FS_RECTF()
+    if text.strip() and pdfium_c.FPDFAnnot_GetRect(annotation, rect):
+        yield text, (rect.left, rect.bottom, rect.right, rect.top)
+
+
+def _read_value(form: Any, annotation: Any) -> str:
+    """Return what a form field shows: its value, the options of a list, or a cross."""
+    kind = pdfium_c.FPDFAnnot_GetFormFieldType(form, annotation)
+    if kind in _BOXES:
+        # The name of the appearance that it has; `FPDFAnnot_IsChecked` says no to some that are.
+        return "" if _read_string(annotation, "AS") in ("", "Off") else _CHECKED
+    if kind == pdfium_c.FPDF_FORMFIELD_LISTBOX:
+        count = min(pdfium_c.FPDFAnnot_GetOptionCount(form, annotation), _MOST_ANNOTATIONS)
+        return "\n".join(_read_option(form, annotation, number) for number in range(count))
+    if kind not in _VALUES or (
+        pdfium_c.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD_FIELD
+    ):
+        return ""
+    return _read_text(
+        lambda buffer, size: pdfium_c.FPDFAnnot_GetFormFieldValue(form, annotation, buffer, size)
+    )
+
+
+def _read_option(form: Any, annotation: Any, number: int) -> str:
+    return _read_text(
+        lambda buffer, size: pdfium_c.FPDFAnnot_GetOptionLabel(
+            form, annotation, number, buffer, size
+        )
+    )
+
+
+def _read_string(annotation: Any, key: str) -> str:
+    name = key.encode() + b"\0"
+    return _read_text(
+        lambda buffer, size: pdfium_c.FPDFAnnot_GetStringValue(annotation, name, buffer, size)
+    )
+
+
+def _read_text(read: Callable[[Any, int], int]) -> str:
+    """Return a text that PDFium writes into a buffer of so many bytes, as UTF-16 with a zero."""
+    size = read(None, 0)
+    buffer = (pdfium_c.FPDF_WCHAR * ((size + 1) // 2))()
+    read(buffer, size)
+    units = ctypes.string_at(buffer, min(size, 2 * _MOST_UNITS))
+    return normalize(units.decode("utf-16-le", errors="replace").partition("\0")[0])

@@ -1,0 +1,1 @@
+"""Index folders as engines: one of them, several searched as one, and copies."""

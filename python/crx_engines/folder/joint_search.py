@@ -1,0 +1,94 @@
+"""Search of several index folders for one ranking."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from crx.errors import IndexFailure, NotAnIndex
+from crx.index.file_searcher import FileSearcher
+from crx.index.reader import IndexReader, describe_empty
+from crx.registry import NO_EMBEDDER
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.search import run_search
+from crx.types import LEGS, Note, Passage, Result
+from crx_engines.folder.joint_snapshot import JointSearcher
+
+
+class JointResult(NamedTuple):
+    """The result of a search of several indexes, and the position of each passage's index.
+
+    Keys of hits are those of their index.
+    """
+
+    result: Result
+    indexes: tuple[int, ...]
+
+
+def can_search_jointly(indexes: Sequence[IndexReader]) -> bool:
+    """Return whether the vectors of indexes compare: all of one embedder; some may have none."""
+    built = [index.settings for index in indexes]
+    embedders = {
+        each.get("embedder_fingerprint", each["embedder"])
+        for each in built
+        if each["embedder"] != NO_EMBEDDER
+    }
+    return len(embedders) < 2
+
+
+def search_jointly(
+    indexes: Sequence[IndexReader],
+    request: SearchRequest,
+    *,
+    names: Sequence[str],
+    rerank: bool | None = None,
+) -> JointResult:
+    """Return the passages of all indexes that answer a query, best first.
+
+    The first index that has an embedder gives the models and weights. Notes on one index begin
+    with its name. An index that is gone or damaged becomes a note, unless all
+    are: then the error of the first is raised.
+    """
+    with contextlib.ExitStack() as stack:
+        searchers: list[FileSearcher] = []
+        positions: list[int] = []
+        notes: list[Note] = []
+        failures: list[NotAnIndex | IndexFailure] = []
+        for at, (index, name) in enumerate(zip(indexes, names, strict=True)):
+            try:
+                searcher, own_notes = stack.enter_context(index.searching())
+            except (NotAnIndex, IndexFailure) as error:
+                failures.append(error)
+                notes.append(Note(str(error)))
+                continue
+            searchers.append(searcher)
+            positions.append(at)
+            notes += [Note(f"{name}: {note}", Note.of(note).kind) for note in own_notes]
+        if not searchers:
+            raise failures[0]
+        opened = [indexes[at] for at in positions]
+        with_vectors = [each for each in opened if each.settings["embedder"] != NO_EMBEDDER]
+        first = (with_vectors or opened)[0]
+        joint = JointSearcher.over(searchers)
+        legs = request.legs or LEGS
+        parameters = first.search_models.parameters(
+            legs, has_vectors=first.uses_vectors(legs, searchers), rerank=rerank
+        )
+        found = run_search(request, parameters=parameters, searcher=joint)
+        folder_of = joint.snapshot.folder_of
+        passages = tuple(_with_own_keys(each, joint) for each in found.passages)
+        result = replace(
+            found,
+            passages=passages,
+            hits=tuple(replace(hit, key=folder_of(hit.key)[1]) for hit in found.hits),
+            notes=(*notes, *found.notes, *describe_empty(found, searchers)),
+        )
+        at_passages = (positions[folder_of(each.hits[0].key)[0]] for each in found.passages)
+        return JointResult(result, tuple(at_passages))
+
+
+def _with_own_keys(passage: Passage, joint: JointSearcher) -> Passage:
+    own = (replace(hit, key=joint.snapshot.folder_of(hit.key)[1]) for hit in passage.hits)
+    return replace(passage, hits=tuple(own))

@@ -1,0 +1,1 @@
+"""Readers of formats that few files have, one module a format."""

@@ -1,0 +1,86 @@
+"""Reader of Rich Text Format: the paragraphs, with headings by their outline level.
+
+The text is what `striprtf` makes of the file. Before that, the outline levels of paragraphs and the
+ends of cells are written into the file's text as characters of the private use area. Text boxes
+follow their paragraph and footnotes the text. Pictures and embedded objects are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from striprtf.striprtf import rtf_to_text
+
+from crx.errors import InputError
+from crx.ingest.readers.file_title import squeeze, written_title
+from crx.ingest.readers.left_out import LeftOut
+from crx.ingest.readers.text_builder import TextBuilder
+from crx.types import Document, Scalar
+from crx_formats.rtf_groups import lift_groups
+
+extensions = (".rtf",)
+
+_LEVEL = 0xF8E0  # the character of the outermost outline level; those of the others follow
+_CELL = 0xF8F0
+_OUTLINE_LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
+_CELL_END = re.compile(r"\\(?:nest)?cell(?![a-z]) ?")
+_LEVELS = re.compile(f"[{chr(_LEVEL)}-{chr(_LEVEL + 8)}]")
+_HEX_DATA = re.compile(r"[0-9a-fA-F\r\n]{512,}")
+_BARE_BIN = re.compile(r"\\bin(?![0-9a-z])")  # without the number that striprtf expects
+_CODE_PAGE = re.compile(r"\\ansicpg[0-9]{1,5}")
+_PROPERTY = re.compile(r"\{\\(title|author|keywords|doccomm)\b ?((?:[^{}\\]|\\.)*)\}", re.DOTALL)
+_METADATA = {"author": "author", "keywords": "keywords", "doccomm": "description"}
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the document's text with its headings."""
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise InputError("is not in Rich Text Format")
+    source = _BARE_BIN.sub("", _HEX_DATA.sub("", data.decode("cp1252", errors="replace")))
+    left_out = LeftOut()
+    lifted = left_out.attempt("footnotes and text boxes", lambda: lift_groups(source), plain=source)
+    marked = _OUTLINE_LEVEL.sub(lambda match: _escape(_LEVEL + int(match[1])), lifted)
+    text = TextBuilder()
+    in_table = False
+    for paragraph in _convert(_CELL_END.sub(lambda _: _escape(_CELL), marked)).split("\n"):
+        levels = _LEVELS.findall(paragraph)
+        plain = _LEVELS.sub("", paragraph).replace(chr(_CELL), "\t").strip()
+        if levels and plain:
+            text.add_heading(plain, level=ord(levels[-1]) - _LEVEL + 1)
+        else:
+            text.add(plain, gap="\n" if in_table and "\t" in plain else "\n\n")
+        in_table = chr(_CELL) in paragraph
+    if not text:
+        raise InputError("has no text")
+    title, metadata = _properties(source)
+    yield text.build(
+        name, title=title, metadata={**metadata, **left_out.metadata(), "format": "rtf"}
+    )
+
+
+def _escape(code_point: int) -> str:
+    return f"{{\\uc1\\u{code_point} ?}}"
+
+
+def _convert(source: str) -> str:
+    """Return the text of a file; raises `InputError` for a damaged one."""
+    try:
+        text: str = rtf_to_text(source, errors="replace")  # type: ignore[no-untyped-call]
+    except (ValueError, LookupError, TypeError, OverflowError) as failed:
+        raise InputError("is damaged: not well-formed Rich Text Format") from failed
+    # Characters beyond the first 65,536 are written as two, the halves of a pair.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _properties(source: str) -> tuple[str, dict[str, Scalar | list[Scalar]]]:
+    """Return the title that the document's properties give, and its metadata."""
+    title, metadata = "", dict[str, Scalar | list[Scalar]]()
+    code_page = next(iter(_CODE_PAGE.findall(source)), "")
+    for name, written in _PROPERTY.findall(source):
+        value = squeeze(_convert(f"{{\\rtf1{code_page} {written}}}"))
+        if name == "title":
+            title = title or written_title(value)
+        elif value:
+            metadata.setdefault(_METADATA[name], value)
+    return title, metadata

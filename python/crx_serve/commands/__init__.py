@@ -1,0 +1,1 @@
+"""The commands `crx serve` and `crx mcp`."""

@@ -1,0 +1,126 @@
+"""Search of the indexes of a server: one ranking of all whose vectors compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from crx.errors import IndexFailure, NotAnIndex
+from crx.index.handle import Index
+from crx.retrieve.request import SearchRequest
+from crx.types import LEGS, Note, Passage, Result
+from crx_engines.folder.joint_search import can_search_jointly, search_jointly
+from crx_serve.passages import add_timings, interleave
+from crx_serve.requests import SearchQuery
+from crx_serve.served_index import ServedIndex
+
+# Called with the name of an index and the milliseconds of the stages of its search.
+OnStages = Callable[[str, Mapping[str, float]], None]
+# Searches one index.
+SearchOne = Callable[[ServedIndex, SearchQuery], Result]
+
+
+class FoundPassages(NamedTuple):
+    """The passages of several indexes, best first, each with the name of its index."""
+
+    passages: Sequence[tuple[str, Passage]]
+    notes: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
+def find_passages(
+    served: Sequence[ServedIndex],
+    request: SearchQuery,
+    *,
+    search: SearchOne,
+    on_stages: OnStages,
+) -> FoundPassages:
+    """Search indexes: together if their vectors compare, else by turns, each with `search`.
+
+    One of several indexes that is gone or damaged is a note, unless all are.
+    """
+    if len(served) == 1:
+        return _find_by_turns(served, request, search=search)
+    opened: dict[str, Index] = {}
+    notes: list[str] = []
+    failures: list[NotAnIndex | IndexFailure] = []
+    for each in served:
+        try:
+            opened[each.name] = each.get()
+        except (NotAnIndex, IndexFailure) as error:
+            failures.append(error)
+            notes.append(str(error))
+    if not opened:
+        raise failures[0]
+    if not can_search_jointly(list(opened.values())):
+        return _find_by_turns(served, request, search=search)
+    found = _find_together(opened, request, on_stages=on_stages)
+    return found._replace(notes=(*notes, *found.notes))
+
+
+def search_index(index: Index, request: SearchQuery) -> Result:
+    """Return what one index finds, all of it."""
+    return index.search(
+        request.query,
+        k=request.k,
+        window=request.window,
+        budget_tokens=request.budget_tokens,
+        where=request.where,
+        legs=request.legs or LEGS,
+        within_section=request.within_section,
+        order=request.order,
+        rerank=request.rerank,
+        match=request.match,
+        without=request.without,
+    )
+
+
+def _find_together(
+    opened: Mapping[str, Index], request: SearchQuery, *, on_stages: OnStages
+) -> FoundPassages:
+    names = list(opened)
+    asked = SearchRequest(
+        query=request.query,
+        k=request.k,
+        window=request.window,
+        budget_tokens=request.budget_tokens,
+        where=request.where,
+        legs=request.legs or LEGS,
+        within_section=request.within_section,
+        order=request.order,
+        match=request.match,
+        without=request.without,
+    )
+    result, indexes = search_jointly(
+        list(opened.values()), asked, names=names, rerank=request.rerank
+    )
+    timings = result.timings_ms or {}
+    for name in names:
+        on_stages(name, timings)
+    passages = [(names[at], passage) for at, passage in zip(indexes, result.passages, strict=True)]
+    return FoundPassages(passages, result.notes, timings)
+
+
+def _find_by_turns(
+    served: Sequence[ServedIndex], request: SearchQuery, *, search: SearchOne
+) -> FoundPassages:
+    """Return the best passages of all indexes, then the second best, and so on."""
+    results: dict[str, Result] = {}
+    notes: list[str] = []
+    failures: list[NotAnIndex | IndexFailure] = []
+    for each in served:
+        try:
+            result = search(each, request)
+        except (NotAnIndex, IndexFailure) as error:
+            failures.append(error)
+            notes.append(str(error))
+            continue
+        results[each.name] = result
+        prefix = f"{each.name}: " if len(served) > 1 else ""
+        notes += [Note(f"{prefix}{note}", note.kind) for note in result.notes]
+    if not results:
+        raise failures[0]
+    by_turns = interleave(
+        [[(name, passage) for passage in result.passages] for name, result in results.items()]
+    )
+    return FoundPassages(by_turns, tuple(notes), add_timings(list(results.values())))

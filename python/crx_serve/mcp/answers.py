@@ -1,0 +1,245 @@
+"""Answers of the tools: the shapes that ChatGPT's connectors read, with positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from crx import _native
+from crx.show.best_line import find_best_line
+from crx.show.by_file import FileLine
+from crx.show.excerpt import find_excerpt, wrap
+from crx_serve.passages import as_passage, describe_files
+from crx_serve.responses import (
+    DocumentList,
+    DocumentText,
+    FoundPassage,
+    IndexStatus,
+    SearchResults,
+    ServiceStatus,
+)
+
+# Characters of a document that one answer holds unless the request names an end: a model reads
+# them, and a client may drop an answer of more than 25,000 tokens.
+FETCHED_CHARS = 20_000
+# Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
+RESULT_LINES = 2
+_RESULT_COLUMNS = 90
+# Columns of the line of a location: with an id and a path of usual length, it is under 40 tokens.
+_LOCATION_COLUMNS = 60
+
+
+class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A passage that was found, or its best lines.
+
+    `url` leads to the line that answers, `lines` are those of the passage. `start` and `end` are
+    its span in the document, in characters; left out of one with lines or pages unless it is given
+    whole. `copies` is how many passages with its text are left out.
+    """
+
+    id: str
+    title: str
+    url: str
+    text: str
+    score: float | None = None
+    start: int | None = None
+    end: int | None = None
+    lines: str = ""
+    page: str = ""
+    copies: int = 0
+
+
+class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of `search`, best passage or file first; or `locations`, a line each."""
+
+    results: list[ToolResult]
+    locations: list[str] = []
+    notes: list[str] = []
+
+
+class ToolDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of `fetch`; `next_start` is where the text goes on, if it does."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, Any]
+    next_start: int | None = None
+
+
+class ListedDocument(Struct, frozen=True, kw_only=True):
+    """A document in the answer of `list`."""
+
+    id: str
+    title: str
+    uri: str
+
+
+class ToolDocuments(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of `list`; `next_cursor` goes on after it, if there are more."""
+
+    documents: list[ListedDocument]
+    next_cursor: str = ""
+
+
+class ToolIndex(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An index in the answer of `status`."""
+
+    name: str
+    documents: int
+    chunks: int
+    description: str = ""
+    notes: list[str] = []
+    unread: list[str] = []
+
+
+class ToolStatus(Struct, frozen=True, kw_only=True):
+    """The answer of `status`."""
+
+    version: str
+    models_loaded: bool
+    indexes: list[ToolIndex]
+
+
+def as_tool_passages(found: SearchResults) -> ToolResults:
+    """Return the passages of a search for a model, whole."""
+    return ToolResults(results=[_result(each) for each in found.passages], notes=[*found.notes])
+
+
+def as_tool_lines(found: SearchResults) -> ToolResults:
+    """Return where passages of a search are, with the best lines of each."""
+    results = [_best_lines(each, query=found.query) for each in found.passages]
+    return ToolResults(results=results, notes=[*found.notes])
+
+
+def as_tool_files(found: SearchResults) -> ToolResults:
+    """Return the files of the passages of a search, each with its best lines."""
+    asked = set(_native.analyze(found.query))
+    results = [
+        ToolResult(
+            id=each.id,
+            title=_title(each.title, each.uri),
+            url=each.url.partition("#")[0],
+            text="\n".join(_clip(line, asked=asked) for line in each.lines),
+        )
+        for each in describe_files(found.passages, query=found.query, lines=RESULT_LINES)
+    ]
+    return ToolResults(results=results, notes=[*found.notes])
+
+
+def as_tool_locations(found: SearchResults) -> ToolResults:
+    """Return the locations of passages for a model: id, path, line and its text."""
+    locations = [_location(each, query=found.query) for each in found.passages]
+    return ToolResults(results=[], locations=locations, notes=[*found.notes])
+
+
+def as_tool_document(document: DocumentText) -> ToolDocument:
+    """Return a part of a document for a model."""
+    span = {"start": document.start, "end": document.end, "length": document.length}
+    return ToolDocument(
+        id=document.id,
+        title=_title(document.title, document.uri),
+        text=document.text,
+        url=document.url,
+        metadata={**document.metadata, "uri": document.uri, **span},
+        next_start=document.end if document.end < document.length else None,
+    )
+
+
+def as_tool_documents(listed: DocumentList) -> ToolDocuments:
+    """Return a list of documents for a model."""
+    documents = [
+        ListedDocument(id=each.id, title=_title(each.title, each.uri), uri=each.uri)
+        for each in listed.documents
+    ]
+    return ToolDocuments(documents=documents, next_cursor=listed.next_cursor)
+
+
+def as_tool_status(status: ServiceStatus) -> ToolStatus:
+    """Return the state of the indexes for a model."""
+    indexes = [_index(each) for each in status.indexes]
+    return ToolStatus(version=status.version, models_loaded=status.ready, indexes=indexes)
+
+
+def _result(passage: FoundPassage) -> ToolResult:
+    first, last = passage.lines or (0, 0)
+    return ToolResult(
+        id=passage.id,
+        title=_title(passage.title, passage.uri),
+        url=passage.url,
+        text=passage.text,
+        score=round(passage.index_score, 4),
+        start=passage.start,
+        end=passage.end,
+        lines=f"{first}-{last}" if passage.lines else "",
+        page=_page(passage),
+        copies=passage.copies,
+    )
+
+
+def _best_lines(passage: FoundPassage, *, query: str) -> ToolResult:
+    """Return a passage with the lines that most likely answer, instead of its whole text."""
+    rows = find_excerpt(
+        as_passage(passage),
+        query=query,
+        counts=(RESULT_LINES,),
+        width=_RESULT_COLUMNS,
+        visible=str,
+    ).rows
+    whole = _result(passage)
+    is_located = bool(whole.lines or passage.pages)
+    return msgspec.structs.replace(
+        whole,
+        text="\n".join(row.text.strip() for row in rows[:RESULT_LINES]),
+        score=None,
+        start=None if is_located else whole.start,
+        end=None if is_located else whole.end,
+    )
+
+
+def _clip(line: FileLine, *, asked: Set[str]) -> str:
+    """Return the row of a line with most terms of the query, after the number of the line."""
+    number = f"{line.number}: " if line.number else ""
+    rows = wrap(line.text, _RESULT_COLUMNS - len(number))
+    return number + max(rows, key=lambda row: len(asked & {*_native.analyze(row)}))
+
+
+def _location(passage: FoundPassage, *, query: str) -> str:
+    row = find_best_line(
+        passage.text,
+        start=passage.start,
+        best=passage.hits[0],
+        query=query,
+        width=_LOCATION_COLUMNS,
+        visible=str,
+    )
+    position = f":{passage.lines[0] + row.line}" if passage.lines else _page(passage, before=", ")
+    copies = f" ({passage.copies} more like it)" if passage.copies else ""
+    return f"{passage.id} {passage.uri}{position}: {' '.join(row.text.split())}{copies}"
+
+
+def _page(passage: FoundPassage, *, before: str = "") -> str:
+    """Return the pages of a passage, or its slide, chapter or cell, after a separator, or ""."""
+    pages = "-".join(dict.fromkeys(passage.pages or ()))
+    page = pages or (passage.anchor.label if passage.anchor else "")
+    return f"{before}{page}" if page else ""
+
+
+def _index(status: IndexStatus) -> ToolIndex:
+    counts: Mapping[str, int] = status.counts
+    return ToolIndex(
+        name=status.name,
+        documents=counts.get("documents", 0),
+        chunks=counts.get("chunks", 0),
+        description=status.description,
+        notes=[*([status.error] if status.error else []), *status.notes],
+        unread=[f"{uri}: {reason}" for uri, reason in status.failures],
+    )
+
+
+def _title(title: str, uri: str) -> str:
+    return title or uri.rstrip("/").rpartition("/")[2]

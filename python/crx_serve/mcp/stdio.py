@@ -1,0 +1,33 @@
+"""The server on standard input and output, as a client starts it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from crx_serve.mcp.server import create_server
+from crx_serve.service import SearchService
+
+
+def run_stdio(service: SearchService, *, allow_write: bool) -> None:
+    """Serve until standard input ends; models are loaded meanwhile.
+
+    From now on, whatever writes to standard output writes to standard error: standard output
+    carries the protocol alone, and models may still be loading when the server ends.
+    """
+    anyio.run(_serve, service, allow_write)
+
+
+async def _serve(service: SearchService, allow_write: bool) -> None:  # noqa: FBT001
+    server = create_server(service, allow_write=allow_write)
+    async with stdio_server() as (reading, writing):
+        # What Python's stream buffers would be written after the descriptor is restored.
+        sys.stdout = sys.stderr
+        # Only now, so that a client is answered at once, and no library prints into the protocol.
+        threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
+        await server.run(reading, writing, server.create_initialization_options())
+    os.dup2(2, 1)

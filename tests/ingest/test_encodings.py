@@ -1,0 +1,101 @@
+"""Encodings: texts in those of other times and systems, and the labels that pages give them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+
+import pytest
+
+from crx.errors import InputError, NotText
+from crx.ingest.read import read_bytes
+from crx.ingest.readers.decode import decode, require_charset
+
+GERMAN = "Der Zug nach Köln fährt über Düsseldorf.\nDie Straße ist für größere Wagen gesperrt.\n"
+POLISH = "Komisja obejrzała dwanaście mostów i dwie przeprawy na Wiśle.\nMłyn stoi w mieście.\n"
+CZECH = "Šťastný pes běžel přes most ke starému mlýnu, kde žila řada kachen.\n"
+RUSSIAN = "Поезд в город отправляется утром и прибывает вечером.\n"
+UKRAINIAN = "Потяг до міста їде вранці, а ввечері приїжджає назад із людьми.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (GERMAN, "cp850"),
+        (GERMAN, "mac_roman"),
+        (POLISH, "iso8859_2"),
+        (POLISH, "cp1250"),
+        (POLISH, "cp852"),
+        (CZECH, "iso8859_2"),
+        (RUSSIAN, "koi8_r"),
+        (RUSSIAN, "cp866"),
+        (RUSSIAN, "iso8859_5"),
+        (RUSSIAN, "mac_cyrillic"),
+        (RUSSIAN, "utf-16-le"),
+        (RUSSIAN, "utf-32-be"),
+        (UKRAINIAN, "koi8_u"),
+        (UKRAINIAN, "cp1251"),
+        ("倉庫の鍵は机の引き出しにあります。ご注意ください。\n", "euc_jp"),
+        ("仓库的钥匙在抽屉里，请明天还给办公室。\n", "gb18030"),
+        ("창고 열쇠는 책상 서랍 안에 있습니다.\n", "iso2022_kr"),
+    ],
+)
+def test_a_few_lines_are_enough_to_tell_the_encoding(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding)).text == text
+
+
+def test_the_encoding_of_a_long_text_is_that_of_its_first_lines_beyond_ascii() -> None:
+    text = "plain words\n" * 20_000 + CZECH
+    assert decode(text.encode("iso8859_2")).text == text
+
+
+@pytest.mark.parametrize(
+    ("label", "charset"),
+    [
+        ("ISO-8859-1", "cp1252"),
+        ("us-ascii", "cp1252"),
+        ("latin5", "cp1254"),
+        ("gb2312", "gb18030"),
+        ("ks_c_5601-1987", "cp949"),
+        ("shift_jis", "cp932"),
+        ("x-mac-cyrillic", "mac-cyrillic"),
+        ("tis-620", "cp874"),
+        (" KOI8 ", "koi8-r"),
+        ("cp850", "cp850"),
+        ("utf-7", "utf-7"),
+    ],
+)
+def test_a_label_means_what_it_means_to_browsers(label: str, charset: str) -> None:
+    assert require_charset(label) == charset
+
+
+@pytest.mark.parametrize("label", ["", "x-none", "punycode", "rot13", "hex", "unicode_escape"])
+def test_what_is_no_character_set_is_no_label(label: str) -> None:
+    with pytest.raises(LookupError):
+        require_charset(label)
+
+
+def test_a_page_in_latin_1_has_the_quotes_and_the_euro_of_windows() -> None:
+    page = "<meta charset=iso-8859-1><p>The “fare” is 7 € – cash".encode("cp1252")
+    (document,) = read_bytes(page, name="a.html")
+    assert document.text == "The “fare” is 7 € – cash"
+
+
+def test_a_page_of_ascii_that_declares_utf_16_is_ascii() -> None:
+    page = b"<meta charset=utf-16><p>A caf\xe9 at the pier, closed on Sundays"
+    (document,) = read_bytes(page, name="a.html")
+    assert document.text == "A café at the pier, closed on Sundays"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        bytes(range(256)) * 8,
+        b"\x89PNG\r\n\x1a\n" + bytes(range(64)) * 20,
+        hashlib.shake_256(b"a").digest(4_000),
+        gzip.compress(RUSSIAN.encode() * 20),
+    ],
+)
+def test_other_bytes_are_no_text(data: bytes) -> None:
+    with pytest.raises((NotText, InputError), match=r"binary|picture|gzip"):
+        list(read_bytes(data, name="a.txt"))
