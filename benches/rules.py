@@ -49,10 +49,10 @@ _WORD = re.compile(r"\w+")
 HEAD = """\
 # The rules of the order
 
-Each row is a rule and a set of questions: the figure of the search that ships, and how much better it is than
-without the rule, with a 95% interval over the questions (paired bootstrap). *Changed* counts the questions whose
-rank changes. Sets in which a rule changes nothing are left out. The page is written by `python benches/rules.py`, whose
-first lines describe the derived sets.
+Each row is a rule and a set of questions: the figure of the search that ships, and how much better
+it is than without the rule, with a 95% interval over the questions (paired bootstrap). *Changed*
+counts the questions whose rank changes. Sets in which a rule changes nothing are left out.
+`python benches/rules.py` writes this page; its first lines describe the derived sets.
 """
 
 
@@ -114,7 +114,7 @@ def mirror_documents(questions: QuestionSet) -> QuestionSet:
     copies = [replace(each, uri=f"mirror/{each.uri}") for each in questions.documents]
 
     def both(item: Gold) -> Gold:
-        copies = (replace(span, uri=f"mirror/{span.uri}") for span in item.any)
+        copies = (replace(span, doc_id=f"mirror/{span.doc_id}") for span in item.any)
         return Gold((*item.any, *copies))
 
     queries = [replace(each, gold=tuple(map(both, each.gold))) for each in questions.queries]
@@ -134,7 +134,7 @@ def join_languages(questions: QuestionSet, folder: Path) -> QuestionSet:
                 query,
                 id=f"{lang}-{query.id}",
                 gold=tuple(
-                    Gold(tuple(replace(span, uri=uris[span.uri]) for span in item.any))
+                    Gold(tuple(replace(span, doc_id=uris[span.doc_id]) for span in item.any))
                     for item in query.gold
                 ),
             )
@@ -215,18 +215,15 @@ def write_page(measured: Sequence[dict[str, object]]) -> None:
     """Write the page of the documentation, rule by rule."""
     lines = [HEAD]
     rules = [*MEASURED, "rerank"]
-    found = {
-        name: [(one, row) for one in measured for row in one["rows"] if row["rule"] == name]
-        for name in rules
-    }
     for name in rules:
+        found = [(one, row) for one in measured for row in one["rows"] if row["rule"] == name]
         lines.append(f"## {name}\n")
-        if not found[name]:
+        if not found:
             lines.append("Changes nothing in these sets.\n")
             continue
         lines.append("| set | search | questions | changed | MRR | gain | recall@20 | gain |")
         lines.append("|---|---|---:|---:|---:|---:|---:|---:|")
-        for one, row in found[name]:
+        for one, row in found:
             figures = " | ".join(
                 f"{100 * row[m][0]:.1f} | {100 * row[m][1]:+.1f} [{100 * row[m][2]:+.1f}, "
                 f"{100 * row[m][3]:+.1f}]"
@@ -238,15 +235,8 @@ def write_page(measured: Sequence[dict[str, object]]) -> None:
             )
         lines.append("")
     commits = ", ".join(sorted({str(each["commit"]) for each in measured}))
-    lines.append(
-        f"Measured at the commits {commits}. Sets: "
-        + ", ".join(
-            sorted(
-                {f"{each['set']} ({each['search']}, {each['questions']:,})" for each in measured}
-            )
-        )
-        + "."
-    )
+    sets = (f"{one['set']} ({one['search']}, {one['questions']:,})" for one in measured)
+    lines.append(f"Measured at the commits {commits}. Sets: {', '.join(sorted(sets))}.")
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
