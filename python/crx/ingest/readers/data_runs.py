@@ -14,6 +14,9 @@ _NUMBERS = re.compile(
 )
 # Lines of base64, as of keys and of files that are pasted.
 _BASE64 = re.compile(r"(?:^[A-Za-z0-9+/]{60,200}={0,2}\n){8,}", re.MULTILINE)
+# Bytes for each digit and each blank of a text at most and at least that is looked through: to
+# look takes as long as to read, and few texts have such data.
+_BYTES_A_DIGIT, _BYTES_A_BLANK = 5, 20
 _LOCK_FILE = re.compile(
     r"(?:^|[/#])(?:[^/#]+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.ya?ml"
     r"|packages\.lock\.json|go\.sum)$",
@@ -28,7 +31,12 @@ def without_data(text: str, *, name: str) -> str:
     """Return a text without its runs of numbers and base64; of a lock file the first lines."""
     if _LOCK_FILE.search(name) and len(text) > _LOCK_CHARS:
         return text[: text.rfind("\n", 0, _LOCK_CHARS) + 1] or text[:_LOCK_CHARS]
-    return _BASE64.sub(_newlines, _NUMBERS.sub(_newlines, text))
+    encoded = text.encode("utf-8")
+    if (len(encoded) - len(encoded.translate(None, b"0123456789"))) * _BYTES_A_DIGIT > len(encoded):
+        text = _NUMBERS.sub(_newlines, text)
+    if encoded.count(b" ") * _BYTES_A_BLANK < len(encoded):
+        text = _BASE64.sub(_newlines, text)
+    return text
 
 
 def is_search_index(data: bytes, *, name: str) -> bool:
