@@ -12,7 +12,7 @@ _NUMBERS = re.compile(
     r"(?:[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
     r"[\s,;:\[\](){}MLHVCSQTAZmlhvcsqtaz]+){32,}"
 )
-# Lines of base64, such as keys and files that were pasted.
+# Lines of base64, such as keys and files that are pasted.
 _BASE64 = re.compile(r"(?:^[A-Za-z0-9+/]{60,200}={0,2}\n){8,}", re.MULTILINE)
 # Bytes for each digit and each blank of a text at most and at least that is looked through: to
 # look takes as long as to read, and few texts have such data.
