@@ -86,12 +86,15 @@ pub fn newlines(name: &str) -> u8 {
         | "blockquote" | "figure" | "section" | "article" | "main" | "header" | "footer"
         | "aside" | "hr" => 2,
         "div" | "li" | "tr" | "dt" | "dd" | "br" | "caption" | "figcaption" | "address"
-        | "form" | "fieldset" | "details" | "summary" | "option" => 1,
+        | "form" | "fieldset" | "details" | "summary" | "option" | "text" => 1,
         _ => 0,
     }
 }
 
 /// Returns true for an element whose content is no text of the page.
+///
+/// Readings of ruby would part the words that they are for; a formula's annotation repeats it, and
+/// the title of a drawing is that of an icon.
 pub fn is_dropped(name: &str) -> bool {
     matches!(
         name,
@@ -99,8 +102,15 @@ pub fn is_dropped(name: &str) -> bool {
             | "style"
             | "noscript"
             | "template"
-            | "svg"
-            | "math"
+            | "rt"
+            | "rp"
+            | "rtc"
+            | "annotation"
+            | "annotation-xml"
+            | "title"
+            | "desc"
+            | "defs"
+            | "metadata"
             | "iframe"
             | "object"
             | "canvas"

@@ -65,6 +65,21 @@ fn what_is_hidden_or_no_part_of_the_page_is_left_out() {
 }
 
 #[test]
+fn readings_of_ruby_do_not_part_words() {
+    let ruby = "<ruby>図<rp>(</rp><rt>と</rt><rp>)</rp>書<rt>しょ</rt></ruby>は";
+    assert_eq!(text(ruby), "図書は");
+}
+
+#[test]
+fn formulas_and_labels_of_drawings_are_text() {
+    let math = "<math><mi>E</mi><mo>=</mo><mi>m</mi><annotation>E=m</annotation></math>";
+    assert_eq!(text(math), "E=m");
+    let labels = "<text>North quay</text><g><text>South <tspan>quay</tspan></text></g>";
+    let drawing = format!("<p>a</p><svg><title>icon</title><style>x</style>{labels}</svg>");
+    assert_eq!(text(&drawing), "a\n\nNorth quay\nSouth quay");
+}
+
+#[test]
 fn classes_are_compared_without_case_only_in_quirks_mode() {
     let markup = "<body><p>a</p><p class=\"NavHeader\">b</p></body>";
     assert_eq!(page_text(markup, false).text, "a\n\nb");

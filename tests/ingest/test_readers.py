@@ -888,3 +888,15 @@ def test_titles_labels_and_metadata_have_a_length_that_answers_can_repeat(
     assert len(document.title) == 1000
     assert all(len(mark.label) <= 1000 for mark in document.marks)
     assert all(len(str(value)) <= 100_000 for value in document.metadata.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<ruby>図<rp>(</rp><rt>と</rt><rp>)</rp>書<rt>しょ</rt></ruby>は", "図書は"),
+        ("<math><mi>E</mi><mo>=</mo><mi>m</mi><annotation>x</annotation></math>", "E=m"),
+        ("<svg><title>x</title><text>North</text><g><text>quay</text></g></svg>", "North\nquay"),
+    ],
+)
+def test_ruby_formulas_and_drawings_give_the_words_that_are_seen(source: str, text: str) -> None:
+    assert one(f"<p>a</p><p>{source}</p>", "a.html").text == f"a\n\n{text}"
