@@ -1,51 +1,8 @@
-//! Fusion of rankings: by reciprocal ranks, and by relative scores and reciprocal ranks.
+//! Fusion of rankings by relative scores and reciprocal ranks.
 
 /// The rank from which scores count as 0. The scores of few hits are spread alike in small and large
 /// corpora, those of all hits are not.
 const FLOOR_RANK: usize = 50;
-
-/// A ranking: keys, best first, and a weight.
-#[derive(Debug, Clone, Copy)]
-pub struct Ranking<'a> {
-    /// Chunk keys, best first.
-    pub keys: &'a [i64],
-    /// The weight of its reciprocal ranks.
-    pub weight: f64,
-}
-
-/// Fuses rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009); returns the best `k`
-/// keys with their scores, equal scores in ascending order of key.
-///
-/// The score of a key is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; only the
-/// best rank counts if a ranking repeats a key.
-pub fn fuse(rankings: &[Ranking<'_>], rrf_k: f64, k: usize) -> Vec<(i64, f32)> {
-    let mut ranks: Vec<(i64, u32, u32)> =
-        Vec::with_capacity(rankings.iter().map(|ranking| ranking.keys.len()).sum());
-    for (list, ranking) in (0u32..).zip(rankings) {
-        ranks.extend(
-            (1u32..)
-                .zip(ranking.keys)
-                .map(|(rank, &key)| (key, list, rank)),
-        );
-    }
-    // A stable sort groups the ranks of a key in the order of the rankings, so that its sum does
-    // not depend on a hash order.
-    ranks.sort_by_key(|rank| rank.0);
-    ranks.dedup_by_key(|rank| (rank.0, rank.1));
-    let mut fused: Vec<(i64, f32)> = ranks
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|ranks| {
-            let score: f64 = ranks
-                .iter()
-                .map(|&(_, list, rank)| rankings[list as usize].weight / (rrf_k + f64::from(rank)))
-                .sum();
-            (ranks[0].0, score as f32)
-        })
-        .collect();
-    fused.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    fused.truncate(k);
-    fused
-}
 
 /// A ranking with scores, and the weight of each key.
 #[derive(Debug, Clone, Copy)]
@@ -71,8 +28,8 @@ struct Part {
 ///
 /// The part of a key in a ranking is `score_share` of its relative score, which is 1 for the best key
 /// and 0 from rank 50 on, and the rest of its reciprocal rank, `(rrf_k + 1) / (rrf_k + rank)`. With a
-/// share of 0 the order is that of [`fuse`], with 1 that of a convex combination of scores (Bruch,
-/// Gai, Ingber 2023). Equal sums go to the key with the better rank, then to the smaller.
+/// share of 0 the order is that of weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009), with 1
+/// that of a convex combination of scores (Bruch, Gai, Ingber 2023). Equal sums go to the key with the better rank, then to the smaller.
 ///
 /// # Panics
 /// If a ranking has not one score and one weight a key.
@@ -142,48 +99,6 @@ fn parts_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ranking(keys: &[i64]) -> Ranking<'_> {
-        Ranking { keys, weight: 1.0 }
-    }
-
-    #[test]
-    fn a_key_in_both_rankings_beats_the_best_key_of_either() {
-        let fused = fuse(&[ranking(&[1, 3]), ranking(&[2, 3])], 60.0, 10);
-        assert_eq!(
-            fused,
-            [
-                (3, (2.0f64 / 62.0) as f32),
-                (1, (1.0f64 / 61.0) as f32),
-                (2, (1.0f64 / 61.0) as f32),
-            ]
-        );
-    }
-
-    #[test]
-    fn a_repeated_key_counts_once_at_its_best_rank() {
-        assert_eq!(
-            fuse(&[ranking(&[7, 8, 7, 7])], 60.0, 10),
-            [(7, (1.0f64 / 61.0) as f32), (8, (1.0f64 / 62.0) as f32)]
-        );
-    }
-
-    #[test]
-    fn weights_scale_scores_and_k_limits_keys() {
-        let (a, b) = ([1], [2]);
-        let lists = [
-            Ranking {
-                keys: &a,
-                weight: 1.0,
-            },
-            Ranking {
-                keys: &b,
-                weight: 3.0,
-            },
-        ];
-        assert_eq!(fuse(&lists, 0.0, 1), [(2, 3.0)]);
-        assert_eq!(fuse(&[], 60.0, 5), []);
-    }
 
     #[test]
     fn a_part_is_half_the_relative_score_and_half_the_reciprocal_rank() {

@@ -4,6 +4,7 @@
 //! ([`crate::trigrams`]).
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ast::{self, Ast, ClassSetItem, Visitor};
@@ -13,8 +14,13 @@ use crate::trigrams::Required;
 
 /// The most bytes of a pattern.
 const LONGEST: usize = 4096;
-/// The most bytes of a compiled pattern; the time for a byte of text is bounded by it.
-const COMPILED_BYTES: usize = 2 << 20;
+/// The most bytes of a compiled pattern; the time for a byte of text is bounded by it. `\w{3,30}` has
+/// 1.5 MB.
+const COMPILED_BYTES: usize = 3 << 19;
+/// The most matches of which the positions are told.
+const SPANS: usize = 10_000;
+/// The longest time that is spent on finding them.
+const SPANS_TIME: Duration = Duration::from_secs(1);
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
@@ -80,7 +86,12 @@ impl Pattern {
             .build();
         let regex = regex.map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => {
-                invalid(shown, "it is too large; repeat fewer characters")
+                let most = COMPILED_BYTES >> 10;
+                let why = format!(
+                    "compiled it has more than {most} kB, the most that is searched for; repeat fewer \
+                     characters"
+                );
+                invalid(shown, &why)
             }
             _ => invalid(shown, "it cannot be compiled"),
         })?;
@@ -97,7 +108,8 @@ impl Pattern {
         self.regex.find_at(text, from).map(|found| found.range())
     }
 
-    /// Returns the start and end of each match in a text, in code points.
+    /// Returns the start and end of each match in a text, in code points: of the first 10,000, and of
+    /// those that are found within a second.
     pub fn spans(&self, text: &str) -> Vec<(usize, usize)> {
         let (mut counted, mut chars) = (0, 0);
         let mut count_to = |byte: usize| {
@@ -105,8 +117,11 @@ impl Pattern {
             counted = byte;
             chars
         };
+        let until = Instant::now() + SPANS_TIME;
         let matches = self.regex.find_iter(text);
         matches
+            .take(SPANS)
+            .take_while(|_| Instant::now() < until)
             .map(|found| (count_to(found.start()), count_to(found.end())))
             .collect()
     }
@@ -235,7 +250,14 @@ mod tests {
             ("(x)\\1", "backreferences are not supported"),
             ("x*", "it matches the empty text"),
             ("^", "it matches the empty text"),
-            ("((\\w{100}){100}){100}", "it is too large"),
+            (
+                "((\\w{100}){100}){100}",
+                "compiled it has more than 1536 kB",
+            ),
+            (
+                "(?s).{1,900}q.{1,900}zz",
+                "compiled it has more than 1536 kB",
+            ),
         ] {
             let error = Pattern::regex(source).unwrap_err().to_string();
             assert!(error.contains(reason), "{source}: {error}");

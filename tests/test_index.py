@@ -193,16 +193,47 @@ def test_a_renamed_file_costs_nothing_and_is_found_under_its_new_name(
     assert index.search("krill", where={"path": str(docs / "cetacea.md")}).passages
 
 
-def test_a_renamed_file_that_has_its_name_as_title_is_read_again(
+def test_a_renamed_file_that_has_its_name_as_title_gets_the_new_one(
     index: crx.Index, docs: Path
 ) -> None:
     (docs / "whale song.pdf").write_bytes(pdf([["they hum"]]))
     index.add(docs)
     (docs / "whale song.pdf").rename(docs / "barn dance.pdf")
-    assert done(index.add(docs)) == {"added": 1, "embedded": 1, "unchanged": 2}
+    assert done(index.add(docs)) == {"renamed": 1, "embedded": 1, "unchanged": 2}
     titles = {document.title for document in index.store.documents()}
     assert "barn dance" in titles
     assert "whale song" not in titles
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("Tax return 2031.txt", "tax return 2031"),
+        ("TaxReturn2031.txt", "return 2031"),
+        ("lease/Barn_Quayside.md", "quayside"),
+        ("lease/barn.md", "lease"),
+        ("pier-manual.html", "pier manual"),
+    ],
+)
+def test_prose_is_found_by_the_name_of_its_file_and_folder(
+    index: crx.Index, docs: Path, path: str, query: str
+) -> None:
+    (docs / path).parent.mkdir(exist_ok=True)
+    (docs / path).write_text("<p>Words that say nothing of it.")
+    index.add(docs)
+    assert index.search(query)[0].uri == str(docs / path)
+
+
+def test_a_moved_note_is_found_by_its_new_folder_and_not_by_the_old(
+    index: crx.Index, docs: Path
+) -> None:
+    (docs / "lease").mkdir()
+    (docs / "lease" / "whales.md").write_text("# Whales\n\nThey hum.")
+    index.add(docs)
+    (docs / "lease").rename(docs / "quayside")
+    assert done(index.add(docs)) == {"renamed": 1, "unchanged": 2}
+    assert index.search("quayside")[0].uri == str(docs / "quayside" / "whales.md")
+    assert "no document has these words" in str(index.search("lease").notes)
 
 
 def test_a_source_file_is_found_by_its_name_also_after_a_renaming(
@@ -212,7 +243,7 @@ def test_a_source_file_is_found_by_its_name_also_after_a_renaming(
     index.add(docs)
     assert index.search("lovins")[0].uri == str(docs / "lovins.py")
     (docs / "lovins.py").rename(docs / "porter.py")
-    assert done(index.add(docs)) == {"added": 1, "unchanged": 2}
+    assert done(index.add(docs)) == {"renamed": 1, "unchanged": 2}
     assert index.search("porter")[0].uri == str(docs / "porter.py")
 
 

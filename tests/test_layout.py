@@ -36,7 +36,7 @@ def imported_names(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            names.update(each.value for each in node.args if isinstance(each, ast.Constant))
+            names.update(str(each.value) for each in node.args if isinstance(each, ast.Constant))
     return {name for name in names if not name.startswith("urllib.parse")}
 
 

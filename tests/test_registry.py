@@ -123,7 +123,7 @@ def test_each_extra_of_what_is_shipped_exists() -> None:
 
 def test_the_extra_all_is_those_of_the_packages_beside_crx() -> None:
     extras = PROJECT["optional-dependencies"]
-    wings = ("convert", "formats", "mcp", "serve")
+    wings = ("code", "convert", "formats", "mcp", "serve")
     assert set(extras["all"]) == {each for wing in wings for each in extras[wing]}
 
 

@@ -40,16 +40,18 @@ __all__ = [
     "dense_topk",
     "detect_lang",
     "digest",
+    "document_lang",
     "expand_spans",
     "find_originals",
-    "fuse",
     "fuse_scores",
     "is_source",
     "is_source_code",
+    "letter_scores",
     "outline",
     "page_text",
     "pdf_lines",
     "query_terms",
+    "query_words",
     "rank_code",
     "read_file",
     "remove_file",
@@ -59,6 +61,7 @@ __all__ = [
     "source_languages",
     "split",
     "unspaced_spans",
+    "work_alone",
 ]
 
 # patterns of paths
@@ -89,7 +92,10 @@ class Pattern:
     @staticmethod
     def literal(text: str) -> Pattern: ...
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end of each match in a text, in code points."""
+        """Return the start and end of each match in a text, in code points.
+
+        They are those of the first 10,000 matches that are found within a second.
+        """
 
 @final
 class IgnorePatterns:
@@ -124,6 +130,9 @@ class Interrupt:
 def current_interrupt() -> Interrupt | None:
     """Return the interrupt of this thread, to enter it in another one."""
 
+def work_alone() -> None:
+    """Make this thread run its parallel loops alone, so that they do not hold up other threads."""
+
 def check_interrupt() -> None:
     """Raise `Interrupted` if the interrupt of this thread is set."""
 
@@ -137,8 +146,23 @@ def query_terms(
 ) -> list[list[tuple[str, float]]]:
     """Return the distinct terms of each text, as a query has them, with their weights.
 
-    A weight is 1, or a quarter for a function word; the terms of `name`, the part of the query that
-    names a document, have half of that.
+    A weight is 1 + ln n for a word that occurs n times, or a quarter for a function word; the terms of `name`, the part of the query that names a document, have half of that.
+    """
+
+def letter_scores(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the score (n,) of each text by the letters that its words share with those of a query.
+
+    It is the BM25 score of the groups of four letters, by their frequencies in these texts; 0 for a
+    query in scripts without spaces.
+    """
+
+def query_words(
+    query: str, *, langs: Sequence[str], name: str = ""
+) -> list[tuple[str, float, int]]:
+    """Return the terms of a query with their weights and the numbers of their words.
+
+    The stems of a word in several languages are of one word, whose document frequency is the sum of
+    theirs.
     """
 
 @final
@@ -186,6 +210,12 @@ class LexicalQuery:
 
 def detect_lang(text: str) -> str:
     """Return the ISO 639-1 code of a text's language, or "" if detection is not reliable."""
+
+def document_lang(text: str, *, likely: str = "") -> str:
+    """Return the ISO 639-1 code of a document's language, or "" without evidence.
+
+    `likely` is the language of most other documents: less evidence is needed for it.
+    """
 
 def unspaced_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans, in characters, of the terms that are in scripts without spaces.
@@ -272,15 +302,6 @@ def clear_folder(folder: str | os.PathLike[str], name: str) -> None:
     """
 
 # fusion and passages
-
-def fuse(
-    rankings: Sequence[NDArray[np.int64]], *, weights: Sequence[float], rrf_k: float, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Fuse rankings by weighted reciprocal ranks (Cormack, Clarke, Buettcher 2009).
-
-    The score of a key is the sum over rankings of `weight / (rrf_k + rank)`, ranks from 1; only the
-    best rank counts if a ranking repeats a key. Returns the best k keys and their scores.
-    """
 
 def fuse_scores(
     rankings: Sequence[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64], float]],
@@ -730,7 +751,7 @@ class Store:
 
     def matching(
         self, pattern: Pattern, *, trigrams: Trigrams, k: int, only: Filter | None = None
-    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time"]]:
+    ) -> tuple[NDArray[np.int64], Literal["complete", "count", "time", "bytes"]]:
         """Return at most k chunks in which a match begins, and what ended the search.
 
         Texts that cannot match by `trigrams` are not read. The chunks are in the order of documents and ordinals. "count" tells that more chunks match,
@@ -738,7 +759,7 @@ class Store:
         """
 
     def langs(self) -> list[str]:
-        """Return the languages of the documents, most frequent first, without unknown ones."""
+        """Return the languages of the documents, most frequent first; "" is that of unknown ones."""
 
     def chunks_by_lang(self) -> list[tuple[str, int]]:
         """Return each language ("" unknown) with the number of chunks of its documents.
@@ -866,6 +887,9 @@ class Lexical:
 
         A word is held in any inflection of these languages; keys of no chunk are left out.
         """
+
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
+        """Return at most `k` terms that have a part of a word; those that begin with it come first."""
 
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms of the index that are spelled like a word or its stem.

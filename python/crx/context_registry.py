@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from crx.context.cache import Refresh
 from crx.context.estimate import CostModel
-from crx.context.prompt import Prompt
 from crx.context.records import FileContexts
 from crx.context.sources import ContextRouter, ContextSources
 from crx.errors import UsageError
 from crx.plugins import SHIPPED, find_plugins, load_plugin, load_shipped, require_protocol
 from crx.protocols import Contextualizer, CostEstimator, Promptable
 from crx.registry import embedder_acts
+from crx.services.prompt import Prompt
 
 # The model whose prices are shown by default: the cheapest one with known prices.
 PRICED = "claude:claude-haiku-5-5"

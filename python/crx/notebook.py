@@ -7,13 +7,11 @@ HTML, which holds no link and loads nothing.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from crx.controls import CONTROLS
 from crx.labels import count_label, document_label
-
-if TYPE_CHECKING:
-    from crx.types import Passage, Result
 
 _LINE_CHARS = 60
 _SHOWN_CHARS = 600
@@ -23,14 +21,56 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", 
 _PRE = "white-space: pre-wrap; margin: 0.2em 0 0.8em; text-align: left"
 
 
-def describe_passage(passage: Passage) -> str:
+class Labelled(Protocol):
+    """An anchor."""
+
+    @property
+    def label(self) -> str: ...
+
+
+class ShownPassage(Protocol):
+    """What is shown of a passage."""
+
+    @property
+    def uri(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def headings(self) -> Sequence[str]: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def pages(self) -> tuple[str, str] | None: ...
+    @property
+    def line(self) -> int | None: ...
+    @property
+    def lines(self) -> tuple[int, int] | None: ...
+    @property
+    def anchor(self) -> Labelled | None: ...
+
+
+class ShownResult(Protocol):
+    """What is shown of a result."""
+
+    @property
+    def passages(self) -> Sequence[ShownPassage]: ...
+    @property
+    def hits(self) -> Sequence[object]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    def __len__(self) -> int: ...
+
+
+def describe_passage(passage: ShownPassage) -> str:
     """Return the location, the score and the start of the text of a passage in one line."""
     opening = " ".join(passage.text[: 4 * _LINE_CHARS].split())
     cut = opening if len(opening) <= _LINE_CHARS else f"{opening[: _LINE_CHARS - 1]}…"
     return f"<Passage {_location(passage)!r}, score {passage.score:.3f}: {cut!r}>"
 
 
-def describe_result(result: Result) -> str:
+def describe_result(result: ShownResult) -> str:
     """Return the number of passages, a line for each of the first, and the notes."""
     shown = result.passages[:_SHOWN_PASSAGES]
     passages, hits = count_label(len(result), "passage"), count_label(len(result.hits), "hit")
@@ -41,7 +81,7 @@ def describe_result(result: Result) -> str:
     return "\n".join([*lines, *(f"note: {note!r}" for note in result.notes)])
 
 
-def passage_html(passage: Passage) -> str:
+def passage_html(passage: ShownPassage) -> str:
     """Return a passage as HTML: title, location, headings, and the start of its text."""
     title = document_label(passage.title, passage.uri)
     headings = f"<div>{_escape(' › '.join(passage.headings))}</div>" if passage.headings else ""
@@ -53,7 +93,7 @@ def passage_html(passage: Passage) -> str:
     )
 
 
-def result_html(result: Result) -> str:
+def result_html(result: ShownResult) -> str:
     """Return the first passages of a result as a list in HTML, and the notes."""
     shown = result.passages[:_SHOWN_PASSAGES]
     items = "".join(f"<li>{passage_html(each)}</li>" for each in shown)
@@ -67,7 +107,7 @@ def _escape(text: str) -> str:
     return re.sub(CONTROLS, "\ufffd", text.replace("\r\n", "\n")).translate(_MARKUP)
 
 
-def _location(passage: Passage) -> str:
+def _location(passage: ShownPassage) -> str:
     """Return the URI with the pages of the passage, else with its lines and its anchor."""
     if passage.pages:
         first, last = passage.pages

@@ -33,7 +33,7 @@ SHIPPED = {
         "ollama": ("crx_remote.ollama:load_contextualizer", "openai"),
         "openai": ("crx_remote.openai.contextualizer:load_contextualizer", "openai"),
     },
-    "crx.converters": {"onnx": ("crx_convert.convert", "convert")},
+    "crx.converters": {"models": ("crx_convert.convert", "convert")},
     "crx.embedders": {
         "ollama": ("crx_remote.ollama:load_embedder", "openai"),
         "openai": ("crx_remote.openai.embedder:load_embedder", "openai"),
@@ -50,6 +50,7 @@ SHIPPED = {
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
     "crx.mail": {
         "msg": ("crx_formats.outlook:parse", "formats"),
         "tnef": ("crx_formats.tnef:parse", "formats"),

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from crx.types import Chunk, Context, Document
 
 if TYPE_CHECKING:
-    from crx.context.compute_usage import ComputeUsage
-    from crx.context.prompt import Prompt
+    from crx.services.compute_usage import ComputeUsage
     from crx.services.destination import Destination
     from crx.services.metering import Estimate, ServiceUsage
     from crx.services.pending_jobs import PendingJobs
+    from crx.services.prompt import Prompt
 
 
 @runtime_checkable

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crx.config import require_allowed
-from crx.errors import Incompatible, ModelError, UsageError
+from crx.errors import Incompatible, ModelError, NotInstalled, UsageError
 from crx.plugins import SHIPPED, find_plugins, load_plugin, load_shipped, require_protocol
 from crx.protocols import (
     Embedder,
@@ -49,6 +49,8 @@ DEFAULT_EMBEDDER = "e5@int8"
 SHIPPED_RERANKER = "crx"
 # The embedder of an index that is searched with BM25 alone.
 NO_EMBEDDER = "none"
+# The embedder of an index whose program gives the object; see `crx.open`.
+OWN_EMBEDDER = "own"
 
 _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
@@ -107,7 +109,7 @@ def embedder_acts(spec: str) -> list[str]:
     """
     kind, _, rest = spec.partition(":")
     name = rest.partition(":")[0] if kind in ("onnx", "openvino") else kind
-    if kind in ("hashed", NO_EMBEDDER) or _is_installed(name):
+    if kind in ("hashed", NO_EMBEDDER, OWN_EMBEDDER) or _is_installed(name):
         return []
     is_known = (
         kind in _EMBEDDERS
@@ -133,8 +135,21 @@ def load_embedder_of_index(folder: str, *, built: Mapping[str, str]) -> Embedder
     Raises `Incompatible` if the embedder of that name now has another fingerprint, `Untrusted` if
     the user has not allowed the index to use it.
     """
+    if built["embedder"] == OWN_EMBEDDER:
+        raise NotInstalled(
+            f"{folder}: built with an embedder that a program gave "
+            f"({built.get('embedder_fingerprint', 'unused so far')}); open it with "
+            "crx.open(path, embedder=...), or search with BM25 alone"
+        )
     require_allowed(folder, embedder_acts(built["embedder"]))
-    embedder = load_embedder(built["embedder"])
+    return require_same_embedder(folder, load_embedder(built["embedder"]), built=built)
+
+
+def require_same_embedder(folder: str, embedder: Embedder, *, built: Mapping[str, str]) -> Embedder:
+    """Return an embedder; raises `Incompatible` if it is not the one that an index was built with.
+
+    `built` are the index's settings.
+    """
     fingerprint = built.get("embedder_fingerprint", embedder.fingerprint)
     if fingerprint != embedder.fingerprint:
         raise Incompatible(

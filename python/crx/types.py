@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast, get_args, overload
 
 from crx.notebook import describe_passage, describe_result, passage_html, result_html
 
+Scalar = str | int | float | bool
+
 if TYPE_CHECKING:
+    from datetime import date
+
     import numpy as np
     from numpy.typing import NDArray
 
-Scalar = str | int | float | bool
+    # A value of a document's metadata.
+    MetadataValue = Scalar | date | Sequence[Scalar | date]
+
 AnchorKind = Literal["slide", "chapter", "sheet", "row", "cell", "time"]
 MarkKind = Literal["heading", "definition", "page"] | AnchorKind
 Window = int | Literal["auto", "grow"]
 Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 ContextStatus = Literal["ok", "retried", "rejected", "failed"]
+# "query": how the query was understood; "near": nothing has the words of the query; "nothing": why
+# nothing was found; "state": what the status of the index says, too; "time": candidates that there
+# was no time to rerank; "failed": a rule that failed.
+NoteKind = Literal["", "query", "near", "nothing", "state", "time", "failed"]
+
+
+class Note(str):
+    """A warning of one line, and its kind, "" for most."""
+
+    __slots__ = ("kind",)
+    kind: NoteKind
+
+    def __new__(cls, text: str, kind: NoteKind = "") -> Note:
+        note = super().__new__(cls, text)
+        note.kind = kind
+        return note
+
+    @staticmethod
+    def of(text: str) -> Note:
+        """Return a text as a note; one that is a note stays it."""
+        return text if isinstance(text, Note) else Note(text)
+
+    def __reduce__(self) -> tuple[type[Note], tuple[str, NoteKind]]:
+        return Note, (str(self), self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +106,16 @@ class Document:
     """One source text: its URI, normalized text, title, language and metadata.
 
     `chunks` are the spans of chunks that the source itself defines, which are used unchanged; None
-    if it defines none. `title` comes from the content and is "" if the content has none, so a
-    renamed file keeps its title. If the title comes from the file's name, the metadata has the key
-    `title_from`.
+    if it defines none. `title` comes from the content, so a renamed file keeps it; without one
+    there, it is the words of the file's name, if that says something, and the metadata has the key
+    `title_from`. Dates in `metadata` are stored as texts (ISO 8601).
     """
 
     uri: str
     text: str
     title: str = ""
     lang: str = ""
-    metadata: Mapping[str, Scalar | list[Scalar]] = field(default_factory=dict)
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
     chunks: tuple[tuple[int, int], ...] | None = None
 
@@ -220,14 +250,15 @@ class Result:
     """Passages, best first, and the hits they were made from.
 
     With `window="auto"`, a hit that does not fit into the budget is in `hits` and in no passage.
-    `notes` are warnings of one line each, such as a leg that lags behind the store.
+    `notes` are warnings of one line each, such as a leg that lags behind the store. Each is a text
+    with a `kind`.
     `timings_ms` holds the milliseconds of each stage. The stage `retrieve` consists of `embed` and
     `dense`, and of `bm25`, which runs beside them.
     """
 
     passages: tuple[Passage, ...]
     hits: tuple[Hit, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     timings_ms: Mapping[str, float] | None = None
 
     def __iter__(self) -> Iterator[Passage]:

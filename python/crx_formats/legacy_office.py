@@ -1,7 +1,8 @@
-"""Reader of Word and PowerPoint files of before 2007, which LibreOffice converts to OpenDocument.
+"""Reader of Word and PowerPoint files of before 2007, which LibreOffice converts.
 
-The text, headings and slides are those that the reader of OpenDocument finds. Plain text
-with one of their suffixes is read as text.
+A document becomes one of Word (LibreOffice loses numbers of paragraphs in OpenDocument), slides
+become OpenDocument; their readers find the text, headings and slides. Plain text with one of the
+suffixes is read as text.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from crx.ingest.readers import odf, text
+from crx.ingest.readers import docx, odf, text
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.structure import suffix
 from crx.types import Document
 from crx_formats.libreoffice.convert import convert
 
 # What each format becomes: a text document or a presentation.
-_TARGETS = {".doc": "odt", ".dot": "odt", ".ppt": "odp", ".pps": "odp", ".pot": "odp"}
+_TARGETS = {".doc": "docx", ".dot": "docx", ".ppt": "odp", ".pps": "odp", ".pot": "odp"}
 extensions = (".doc", ".ppt", ".pps")
 
 
@@ -26,7 +27,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     if not data.startswith(OLE):
         yield from text.read(data, name=name)
         return
-    converted = convert(data, suffix=extension, target=_TARGETS[extension])
-    for document in odf.read(converted, name=name):
+    target = _TARGETS[extension]
+    converted = convert(data, suffix=extension, target=target)
+    for document in (docx if target == "docx" else odf).read(converted, name=name):
         metadata = {**document.metadata, "format": extension.removeprefix(".")}
         yield replace(document, metadata=metadata)

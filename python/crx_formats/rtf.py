@@ -1,8 +1,8 @@
 """Reader of Rich Text Format: the paragraphs, with headings by their outline level.
 
 The text is what `striprtf` makes of the file. Before that, the outline levels of paragraphs and the
-ends of cells are written into the file's text as characters of the private use area. Pictures and
-embedded objects are left out.
+ends of cells are written into the file's text as characters of the private use area. Text boxes
+follow their paragraph and footnotes the text. Pictures and embedded objects are left out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Iterator
 
 from striprtf.striprtf import rtf_to_text
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.file_title import squeeze, written_title
+from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document, Scalar
+from crx_formats.rtf_groups import lift_groups
 
 extensions = (".rtf",)
 
@@ -36,7 +38,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     if not data.lstrip().startswith(b"{\\rtf"):
         raise InputError("is not in Rich Text Format")
     source = _BARE_BIN.sub("", _HEX_DATA.sub("", data.decode("cp1252", errors="replace")))
-    marked = _OUTLINE_LEVEL.sub(lambda match: _escape(_LEVEL + int(match[1])), source)
+    left_out = LeftOut()
+    lifted = left_out.attempt("footnotes and text boxes", lambda: lift_groups(source), plain=source)
+    marked = _OUTLINE_LEVEL.sub(lambda match: _escape(_LEVEL + int(match[1])), lifted)
     text = TextBuilder()
     in_table = False
     for paragraph in _convert(_CELL_END.sub(lambda _: _escape(_CELL), marked)).split("\n"):
@@ -48,9 +52,11 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             text.add(plain, gap="\n" if in_table and "\t" in plain else "\n\n")
         in_table = chr(_CELL) in paragraph
     if not text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title, metadata = _properties(source)
-    yield text.build(name, title=title, metadata={**metadata, "format": "rtf"})
+    yield text.build(
+        name, title=title, metadata={**metadata, **left_out.metadata(), "format": "rtf"}
+    )
 
 
 def _escape(code_point: int) -> str:

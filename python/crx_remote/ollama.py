@@ -18,9 +18,9 @@ from typing import Any
 
 from crx.backends.options import split_options
 from crx.config import refuse_offline
-from crx.context.prompt import Prompt
 from crx.errors import ModelError, Unavailable, UsageError
 from crx.models.elsewhere import OtherModel
+from crx.services.prompt import Prompt
 from crx_remote.openai import contextualizer, embedder, generator
 from crx_remote.remote_contextualizer import RemoteContextualizer
 

@@ -17,11 +17,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from crx.config import refuse_offline
 from crx.context.chunk_groups import GroupPrompt, LineCounts, read_form
-from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.services.destination import Destination
 from crx.services.metering import Estimate, Meter, Price, ServiceUsage
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.completion import Completion
 from crx_remote.errors import refuse_below

@@ -27,10 +27,10 @@ from crx.context.chunk_groups import (
 )
 from crx.context.chunk_prompt import Answers, ChunkPrompt, restore_order
 from crx.context.excerpts import Excerpt, excerpts
-from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import BudgetSpent, CrxError
 from crx.services.metering import Estimate, Meter, Reservation, ServiceUsage
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.completion import Completion
 from crx_remote.errors import RequestFailed, TransientError

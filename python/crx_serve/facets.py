@@ -11,16 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import orjson
 
 from crx import _native
 from crx.errors import CrxError
+from crx.index.handle import Index
 from crx_serve.document_ids import make_document_id
-
-if TYPE_CHECKING:
-    from crx_serve.service import SearchService
 
 # Seconds for which the values of an index are not read again while it changes.
 _KEPT_S = 30.0
@@ -76,25 +74,34 @@ class _Read:
     at: float
 
 
+class IndexesByName(Protocol):
+    """Indexes that have names; a service is one."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    def index(self, name: str) -> Index: ...
+
+
 class FacetReader:
     """Reads the facets of indexes, and keeps them until they change; any thread may use it."""
 
-    def __init__(self, service: SearchService) -> None:
-        self._service = service
+    def __init__(self, indexes: IndexesByName) -> None:
+        self._indexes = indexes
         self._lock = threading.Lock()
         self._read: dict[str, _Read] = {}
 
     def get(self, name: str) -> Facets:
         """Return the facets of an index, of all of them for ""."""
-        names = (name,) if name else self._service.names
+        names = (name,) if name else self._indexes.names
         return reduce(merge_facets, [self._of(each) for each in names])
 
     def read_filtered(self, name: str, where: Mapping[str, object]) -> Facets:
         """Return the facets of the documents that match a filter; raises `ValueError` for it."""
         found = [Facets()]
-        for each in (name,) if name else self._service.names:
+        for each in (name,) if name else self._indexes.names:
             with contextlib.suppress(CrxError):  # the state says that an index cannot be read
-                store = self._service.index(each).store
+                store = self._indexes.index(each).store
                 selected = store.select(orjson.dumps(where).decode())
                 rows = (row for row in store.documents() if row.doc in selected)
                 found.append(count_documents(each, rows))
@@ -102,7 +109,7 @@ class FacetReader:
 
     def _of(self, name: str) -> Facets:
         try:
-            store = self._service.index(name).store
+            store = self._indexes.index(name).store
             seq = store.seq
             with self._lock:
                 read = self._read.get(name)

@@ -10,7 +10,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
+from typing import TypeVar
 from urllib.parse import quote as quote_path
 
 import msgspec
@@ -24,6 +26,7 @@ from crx.index.page_picture import draw_document_page
 from crx.ingest.page_values import PagePicture
 from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
+from crx.retrieve.operators import parse_pattern
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
 from crx.show.copies import describe_copies, fold_copies, leave_out_copies
@@ -38,6 +41,7 @@ from crx_serve.gauges import cache_lines, index_status, size_lines
 from crx_serve.index_description import describe_index
 from crx_serve.metrics import Metrics
 from crx_serve.passages import describe_files, describe_passages
+from crx_serve.pattern_threads import PatternThreads
 from crx_serve.requests import (
     MAX_TEXT_CHARS,
     AskQuery,
@@ -59,6 +63,8 @@ from crx_serve.responses import (
 from crx_serve.served_index import ServedIndex
 from crx_serve.text_span import find_text_span
 from crx_serve.watched_index import IndexWatch
+
+Returned = TypeVar("Returned")
 
 
 class SearchService:
@@ -87,6 +93,7 @@ class SearchService:
         self._embedders = embedders
         self._ready = threading.Event()
         self._renderer = PageRenderer()
+        self._patterns = PatternThreads()
         self._facets = FacetReader(self)
         self.metrics = Metrics()
         self.page_url = page_url
@@ -121,6 +128,7 @@ class SearchService:
         for embedder in self._embedders:
             embedder.close()
         self._answerer.close()
+        self._patterns.close()
         self._renderer.close()
         for served in self._indexes.values():
             served.close()
@@ -137,7 +145,8 @@ class SearchService:
 
         Scores of indexes with different embedders do not compare: the best passages of all come
         first then, in the order of the indexes, then the second best, and so on. Files are listed
-        in the same order, for the chunks that were found, without what is around them.
+        in the same order, for the chunks that were found, without what is around them. Raises
+        `Busy` if as many patterns are searched for as can be.
         """
         if request.by == "file":
             window = 0 if request.window == "auto" else request.window
@@ -156,7 +165,10 @@ class SearchService:
         )
 
     def search_index(self, served: ServedIndex, request: SearchQuery) -> Result:
-        """Return what one index finds, all of it."""
+        """Return what one index finds, all of it; raises `Busy` as `search` does."""
+        return self._run(request, partial(self._search_index, served, request))
+
+    def _search_index(self, served: ServedIndex, request: SearchQuery) -> Result:
         result = search_index(served.get(), request)
         self.metrics.add_stages(served.name, result.timings_ms or {})
         return result
@@ -341,10 +353,20 @@ class SearchService:
         return self._watches[name].status if name in self._watches else None
 
     def _find(self, request: SearchQuery) -> FoundPassages:
-        served = self._served(request.index)
-        return find_passages(
-            served, request, search=self.search_index, on_stages=self.metrics.add_stages
+        find = partial(
+            find_passages,
+            self._served(request.index),
+            request,
+            search=self._search_index,
+            on_stages=self.metrics.add_stages,
         )
+        return self._run(request, find)
+
+    def _run(self, request: SearchQuery, search: Callable[[], Returned]) -> Returned:
+        """Run a search: here, or one for a pattern in a thread of those."""
+        if parse_pattern(request.query, match=request.match) is None:
+            return search()
+        return self._patterns.run(search)
 
     def _describe(self, found: FoundPassages) -> list[FoundPassage]:
         """Return the passages that were found, in their order, as the server returns them."""

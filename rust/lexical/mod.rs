@@ -13,6 +13,7 @@ mod commit;
 mod containing;
 mod deletion;
 mod inverter;
+mod letters;
 mod postings;
 mod schema;
 mod segment;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tantivy::Index;
 use tantivy::directory::MmapDirectory;
 
+pub use letters::letter_scores;
 pub use writer::ChunkFields;
 
 use crate::analyze::{Analyzer, QueryAnalyzer, QueryTerm};
@@ -277,7 +279,8 @@ impl Lexical {
     }
 
     /// Returns at most `k` terms of the index that are spelled like a word or its stem, those with
-    /// the fewest edits first, then those in most chunks; none for a short word.
+    /// the fewest edits first, then those that leave least of its ending out, then those in most
+    /// chunks; none for a short word.
     pub fn similar_terms(&self, word: &str, k: usize) -> Result<Vec<String>> {
         let word: Vec<char> = word.chars().collect();
         let mut found = HashMap::new();
@@ -288,7 +291,27 @@ impl Lexical {
         }
         let mut ranked: Vec<_> = found
             .into_iter()
-            .map(|(term, (edits, chunks))| (edits, std::cmp::Reverse(chunks), term))
+            .map(|(term, (distance, chunks))| (distance, std::cmp::Reverse(chunks), term))
+            .collect();
+        ranked.sort_unstable();
+        Ok(ranked.into_iter().take(k).map(|(.., term)| term).collect())
+    }
+
+    /// Returns at most `k` terms of the index that have a part of a word: those that begin with it first,
+    /// then the shorter ones, then those in most chunks.
+    pub fn compounds_of(&self, part: &str, k: usize) -> Result<Vec<String>> {
+        let mut found = HashMap::new();
+        for scored in &self.snapshot().segments {
+            interrupt::check()?;
+            spelling::collect_compounds(&scored.segment, part, &mut found)
+                .map_err(|error| error_of(&self.folder, error))?;
+        }
+        let mut ranked: Vec<_> = found
+            .into_iter()
+            .map(|(term, chunks)| {
+                let is_inside = !term.starts_with(part);
+                (is_inside, term.len(), std::cmp::Reverse(chunks), term)
+            })
             .collect();
         ranked.sort_unstable();
         Ok(ranked.into_iter().take(k).map(|(.., term)| term).collect())

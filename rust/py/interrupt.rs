@@ -73,8 +73,15 @@ fn check_interrupt() -> PyResult<()> {
     interrupt::check().map_err(raise)
 }
 
+/// Makes this thread run its parallel loops alone, so that they do not hold up those of others.
+#[pyfunction]
+fn work_alone() {
+    crate::pool::work_alone();
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Interrupt>()?;
+    module.add_function(wrap_pyfunction!(work_alone, module)?)?;
     module.add_function(wrap_pyfunction!(check_interrupt, module)?)?;
     module.add_function(wrap_pyfunction!(current_interrupt, module)?)
 }

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::error::raise;
-use crate::fuse::{Ranking, ScoredRanking};
+use crate::fuse::ScoredRanking;
 use crate::passages::{self, ChunkSpan, Growth, Hit, LayoutChunk, Order, Passage};
 use crate::store::{PassageText, ShownPassage};
 
@@ -45,48 +45,6 @@ struct PassageSpan {
 
 /// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
-
-#[pyfunction]
-#[pyo3(signature = (rankings, *, weights, rrf_k, k))]
-fn fuse<'py>(
-    py: Python<'py>,
-    rankings: Vec<PyReadonlyArray1<'py, i64>>,
-    weights: Vec<f64>,
-    rrf_k: f64,
-    k: usize,
-) -> PyResult<Ranked<'py>> {
-    if weights.len() != rankings.len() {
-        return Err(PyValueError::new_err(format!(
-            "weights: {} for {} rankings; give one each",
-            weights.len(),
-            rankings.len()
-        )));
-    }
-    if weights
-        .iter()
-        .any(|weight| !(weight.is_finite() && *weight >= 0.0))
-    {
-        return Err(PyValueError::new_err("weights: one is not 0 or more"));
-    }
-    if !(rrf_k.is_finite() && rrf_k >= 0.0) {
-        return Err(PyValueError::new_err(format!(
-            "rrf_k: {rrf_k} is not 0 or more"
-        )));
-    }
-    let rankings = rankings
-        .iter()
-        .zip(weights)
-        .map(|(ranking, weight)| {
-            Ok(Ranking {
-                keys: flat(ranking, "rankings")?,
-                weight,
-            })
-        })
-        .collect::<PyResult<Vec<_>>>()?;
-    let (keys, scores): (Vec<i64>, Vec<f32>) =
-        py.detach(|| crate::fuse::fuse(&rankings, rrf_k, k).into_iter().unzip());
-    Ok((keys.into_pyarray(py), scores.into_pyarray(py)))
-}
 
 /// A ranking: keys, their scores, their weights, and the score of a chunk that it does not hold.
 type ScoredRow<'py> = (
@@ -347,6 +305,5 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PassageSpan>()?;
     module.add_function(wrap_pyfunction!(select_spans, module)?)?;
     module.add_function(wrap_pyfunction!(expand_spans, module)?)?;
-    module.add_function(wrap_pyfunction!(fuse, module)?)?;
     module.add_function(wrap_pyfunction!(fuse_scores, module)?)
 }

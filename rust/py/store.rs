@@ -536,6 +536,7 @@ impl Store {
             MatchingEnd::Complete => "complete",
             MatchingEnd::Count => "count",
             MatchingEnd::Time => "time",
+            MatchingEnd::Bytes => "bytes",
         };
         Ok((found.keys.into_pyarray(py), end))
     }

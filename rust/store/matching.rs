@@ -1,7 +1,7 @@
 //! The chunks whose text matches a pattern.
 //!
 //! Documents are read in windows of some pieces each, which overlap by a piece: those that have a match
-//! by the filter of trigrams.
+//! by the filter of trigrams. The handle is free for other searches while windows are searched.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::schema::DOCUMENT;
 use super::text::{self, Cursor};
 use super::{Filter, Store, changes};
 use crate::error::{Error, Result};
-use crate::interrupt;
+use crate::interrupt::{self, Interrupt};
 use crate::pattern::Pattern;
 use crate::pool;
 use crate::trigrams::{Candidates, Stretches, Trigrams};
@@ -28,6 +28,8 @@ const CONTEXT_CHARS: u32 = 64;
 const BATCH_BYTES: std::ops::Range<usize> = 1 << 18..1 << 22;
 /// How long a search may take.
 const LONGEST: Duration = Duration::from_secs(10);
+/// Bytes of text that a search may look at.
+const SEARCHED_BYTES: u64 = 4 << 30;
 
 /// The chunks in which a match begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub enum MatchingEnd {
     Count,
     /// The time was over.
     Time,
+    /// As much text was searched as may be.
+    Bytes,
 }
 
 /// A document and its body.
@@ -91,12 +95,23 @@ impl Store {
         count: usize,
     ) -> Result<MatchingChunks> {
         let candidates = trigrams.candidates(self, pattern)?;
-        self.read(|db| {
-            let texts = self.texts(db)?;
-            let texts = texts
-                .iter()
-                .filter(|text_of| only.is_none_or(|only| only.contains(text_of.doc)));
-            search(db, pattern, texts, &candidates, count)
+        let texts = self.read(|db| self.texts(db))?;
+        let mut search = MatchingSearch {
+            store: self,
+            pattern,
+            deadline: Deadline::after(LONGEST),
+            bytes: 0,
+            count,
+            keys: Vec::new(),
+        };
+        let texts = texts
+            .iter()
+            .filter(|text_of| only.is_none_or(|only| only.contains(text_of.doc)));
+        let end = search.run(texts, &candidates)?;
+        search.keys.truncate(count);
+        Ok(MatchingChunks {
+            keys: search.keys,
+            end,
         })
     }
 
@@ -163,49 +178,90 @@ impl Store {
     }
 }
 
-fn search<'a>(
-    db: &Connection,
-    pattern: &Pattern,
-    texts: impl Iterator<Item = &'a TextOf>,
-    candidates: &Candidates,
-    count: usize,
-) -> Result<MatchingChunks> {
-    let until = Instant::now() + LONGEST;
-    let mut keys = Vec::new();
-    let mut batch = Batch::default();
-    for &text_of in texts {
-        let stretches = candidates.of(text_of.body);
-        if stretches.is_empty() {
-            continue;
+/// When a search ends, found or not.
+#[derive(Debug)]
+struct Deadline {
+    at: Instant,
+    /// That of the thread that asks: other threads search for it.
+    interrupt: Option<Interrupt>,
+}
+
+impl Deadline {
+    fn after(time: Duration) -> Self {
+        Deadline {
+            at: Instant::now() + time,
+            interrupt: interrupt::current(),
         }
-        for window in cut_windows(db, text_of.body, stretches)? {
-            batch.add(read_window(db, pattern, text_of, &window)?);
-            if batch.is_full() {
-                interrupt::check()?;
-                find_chunks(db, pattern, batch.take(), &mut keys)?;
-                if keys.len() > count {
-                    keys.truncate(count);
-                    return Ok(MatchingChunks {
-                        keys,
-                        end: MatchingEnd::Count,
-                    });
-                }
-                if Instant::now() > until {
-                    return Ok(MatchingChunks {
-                        keys,
-                        end: MatchingEnd::Time,
-                    });
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() > self.at || self.interrupt.as_ref().is_some_and(Interrupt::is_due)
+    }
+}
+
+/// A search for a pattern: what bounds it, and what it has found.
+struct MatchingSearch<'a> {
+    store: &'a Store,
+    pattern: &'a Pattern,
+    deadline: Deadline,
+    /// Bytes of text that were searched.
+    bytes: u64,
+    count: usize,
+    keys: Vec<i64>,
+}
+
+impl MatchingSearch<'_> {
+    fn run<'a>(
+        &mut self,
+        texts: impl Iterator<Item = &'a TextOf>,
+        candidates: &Candidates,
+    ) -> Result<MatchingEnd> {
+        let mut batch = Batch::default();
+        for &text_of in texts {
+            let stretches = candidates.of(text_of.body);
+            if stretches.is_empty() {
+                continue;
+            }
+            let windows = self
+                .store
+                .read(|db| cut_windows(db, text_of.body, stretches))?;
+            for window in windows {
+                let work = self
+                    .store
+                    .read(|db| read_window(db, self.pattern, text_of, &window))?;
+                batch.add(work);
+                if batch.is_full()
+                    && let Some(end) = self.search(&mut batch)?
+                {
+                    return Ok(end);
                 }
             }
         }
+        Ok(self.search(&mut batch)?.unwrap_or(MatchingEnd::Complete))
     }
-    find_chunks(db, pattern, batch.take(), &mut keys)?;
-    let end = match keys.len() > count {
-        true => MatchingEnd::Count,
-        false => MatchingEnd::Complete,
-    };
-    keys.truncate(count);
-    Ok(MatchingChunks { keys, end })
+
+    /// Searches the windows of a batch; returns what ends the search, if it ends.
+    fn search(&mut self, batch: &mut Batch) -> Result<Option<MatchingEnd>> {
+        self.bytes += batch.bytes as u64;
+        let work = batch.take();
+        let searched: Vec<Vec<u32>> = pool::install(|| {
+            work.par_iter()
+                .map(|work| search_window(self.pattern, work, &self.deadline))
+                .collect()
+        });
+        interrupt::check()?;
+        let keys = &mut self.keys;
+        self.store.read(|db| add_chunks(db, work, searched, keys))?;
+        Ok(if self.keys.len() > self.count {
+            Some(MatchingEnd::Count)
+        } else if self.deadline.is_over() {
+            Some(MatchingEnd::Time)
+        } else if self.bytes >= SEARCHED_BYTES {
+            Some(MatchingEnd::Bytes)
+        } else {
+            None
+        })
+    }
 }
 
 /// Windows that are searched together.
@@ -254,19 +310,13 @@ fn read_window(
     })
 }
 
-/// Searches windows on all threads, and appends the chunks in which matches begin.
-fn find_chunks(
+/// Appends the chunks in which matches begin, for each window those at these code points.
+fn add_chunks(
     db: &Connection,
-    pattern: &Pattern,
     batch: Vec<Work>,
+    searched: Vec<Vec<u32>>,
     keys: &mut Vec<i64>,
 ) -> Result<()> {
-    let searched: Vec<Vec<u32>> = pool::install(|| {
-        batch
-            .par_iter()
-            .map(|work| search_window(pattern, work))
-            .collect()
-    });
     let mut chunks: (i64, Vec<StoredChunk>) = (-1, Vec::new());
     for (work, starts) in batch.into_iter().zip(searched) {
         if starts.is_empty() {
@@ -292,15 +342,18 @@ fn find_chunks(
     Ok(())
 }
 
-/// Returns the code points of a window at which matches begin.
-fn search_window(pattern: &Pattern, work: &Work) -> Vec<u32> {
+/// Returns the code points of a window at which matches begin, those that are found in time.
+fn search_window(pattern: &Pattern, work: &Work, deadline: &Deadline) -> Vec<u32> {
     let text = &work.text;
     let mut cursor = Cursor::new(text);
     let start = cursor.advance((work.start - work.from) as usize);
     let end = cursor.advance((work.end - work.from) as usize);
     let mut starts = Vec::new();
     let (mut at, mut counted, mut chars) = (start, start, work.start);
-    while let Some(found) = pattern.find_at(text, at).filter(|found| found.start < end) {
+    while !deadline.is_over()
+        && let Some(found) = pattern.find_at(text, at)
+        && found.start < end
+    {
         chars += text[counted..found.start].chars().count() as u32;
         counted = found.start;
         starts.push(chars);

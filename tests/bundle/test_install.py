@@ -74,10 +74,12 @@ def test_a_module_planted_in_a_bundle_is_named_and_not_imported(
     assert "hashlib.py: extra\n" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["python", "machine"])
-def test_another_python_or_machine_is_refused(bundle: Path, tmp_path: Path, name: str) -> None:
-    change_manifest(bundle, {name: "plan9 mips"})
-    with pytest.raises(Incompatible, match=r"made for .*plan9 mips.*, and this is "):
+@pytest.mark.parametrize(("name", "other"), [("python", "cpython 2.7"), ("machine", "plan9 mips")])
+def test_another_python_or_machine_is_refused(
+    bundle: Path, tmp_path: Path, name: str, other: str
+) -> None:
+    change_manifest(bundle, {name: other})
+    with pytest.raises(Incompatible, match=rf"made for .*{other}.*, and this is "):
         install_bundle(bundle, tmp_path / "new")
 
 
@@ -149,7 +151,7 @@ def test_a_disk_that_fails_leaves_nothing_behind(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("crx.bundle.install._install_wheels", lambda *_: None)
-    monkeypatch.setattr("shutil.copyfile", fail)
+    monkeypatch.setattr("crx.bundle.install.copy_regular", fail)
     with pytest.raises(error, match=message):
         install_bundle(bundle, tmp_path / "new")
     assert not (tmp_path / "new").exists()

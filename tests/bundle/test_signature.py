@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crx.bundle.signature import check_signature, sign
+from crx.bundle.signature import sign
 from crx.bundle.verify import check_bundle, write_sums
 from crx.errors import Damaged, SystemFailure, UsageError
 
@@ -46,12 +46,12 @@ def test_a_signature_by_another_key_or_for_another_purpose_is_refused(
 ) -> None:
     (tmp_path / "other.pub").write_text(another_key(tmp_path))
     with pytest.raises(Damaged, match="do not install the bundle"):
-        check_signature(signed, tmp_path / "other.pub")
+        check_bundle(signed, key=tmp_path / "other.pub")
     (signed / "SHA256SUMS.sig").unlink()
     command = ["ssh-keygen", "-Y", "sign", "-q", "-n", "git", "-f", str(key)]
     subprocess.run([*command, str(signed / "SHA256SUMS")], check=True, capture_output=True)
     with pytest.raises(Damaged, match="not a signature"):
-        check_signature(signed, key.with_suffix(".pub"))
+        check_bundle(signed, key=key.with_suffix(".pub"))
 
 
 def test_a_bundle_without_a_signature_does_not_pass_for_a_signed_one(
@@ -63,9 +63,9 @@ def test_a_bundle_without_a_signature_does_not_pass_for_a_signed_one(
 
 def test_a_wrong_key_is_an_error_that_names_it(signed: Path, key: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"not a public key; name the file that ends in \.pub"):
-        check_signature(signed, key)
+        check_bundle(signed, key=key)
     with pytest.raises(UsageError, match="the public key cannot be read"):
-        check_signature(signed, tmp_path / "nowhere.pub")
+        check_bundle(signed, key=tmp_path / "nowhere.pub")
     with pytest.raises(UsageError, match="no such key"):
         sign(signed, tmp_path / "nowhere")
     (tmp_path / "no-key").write_text("no key")
@@ -79,4 +79,4 @@ def test_a_machine_without_openssh_is_told_so(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemFailure, match="install OpenSSH"):
-        check_signature(signed, key.with_suffix(".pub"))
+        check_bundle(signed, key=key.with_suffix(".pub"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.compute_usage import ComputeUsage, Pace, Work
+from crx.services.compute_usage import ComputeUsage, Pace, Work
 
 COSTS = st.floats(0, 10)
 Cost = Callable[[int, int], float]

@@ -116,14 +116,19 @@ def test_the_outline_of_source_code_has_the_definitions_that_begin_in_the_chunk(
     assert first == "class Registry, def load | class Registry, def register, def load"
 
 
-def test_the_second_line_of_a_source_file_has_the_names_of_its_folder_and_of_the_file() -> None:
+def test_the_second_line_has_the_names_of_the_folder_and_of_the_file() -> None:
     (chunk,) = [Chunk(0, 0, 5, 0, 0, 0, "x = 1")]
     for uri, found in {
         "src/lang/lovins.py": ["lang, lovins"],
         "a.zip#lang/lovins.py": ["lang, lovins"],
         "lovins.py": ["lovins"],
-        "lang/lovins.md": [""],
-        "lang/lovins": [""],
+        "lang/lovins.md": ["lang, lovins"],
+        "lang/lovins": ["lang, lovins"],
+        "2031/TaxReturn2031_b.txt": ["2031, TaxReturn2031_b, TaxReturn 2031_b"],
+        "lang/all.jsonl#lovins": [""],
+        "mail/all.mbox#12": [""],
+        "mail/all.mbox#12/1-lovins.md": ["12, 1-lovins"],
+        "mem:1": [""],
     }.items():
         (lines,) = outline(Document(uri, "x = 1"), [chunk])
         assert lines.split("\n") == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from surveys import SETTINGS, contexts_by_chunk, survey
 import crx
 from crx.backends.fake.contextualizer import Fake, Faults
 from crx.cli import run
-from crx.context.prompt import Prompt
 from crx.context.report import ContextProgress
 from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
-from crx.types import Context, Document
+from crx.services.prompt import Prompt
+from crx.types import Chunk, Context, Document
 
 
 def test_every_chunk_gets_a_context_that_is_searched(index: crx.Index) -> None:
@@ -145,6 +146,39 @@ def test_a_run_stops_if_most_of_its_first_contexts_are_rejected(
     with crx.open(tmp_path / "notes.crx") as index:
         assert sum(bool(context) for context, _ in contexts_by_chunk(index).values()) > 0
         assert index.contextualize("fake:refuse=0.2").coverage > 0.7
+
+
+def test_a_run_that_goes_on_is_judged_by_what_is_stored_too(tmp_path: Path) -> None:
+    class Worsening:
+        """Has all contexts rejected but the first hundred; is killed once, at the 98th."""
+
+        fingerprint = "worsening"
+
+        def __init__(self, *, killed: bool) -> None:
+            self.asked = 0
+            self.killed = killed
+
+        def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
+            for chunk in chunks:
+                self.asked += 1
+                if self.killed and self.asked == 98:
+                    raise KeyboardInterrupt
+                is_rejected = self.asked > 100
+                yield Context.rejected("refusal") if is_rejected else Context(f"{chunk.start}.")
+
+    def contextualize(name: str, *, killed: bool) -> int:
+        with crx.open(tmp_path / name, settings=SETTINGS) as index:
+            index.add_documents([Document("heron", survey("heron", 200), title="Heron survey")])
+            model = Worsening(killed=killed)
+            if killed:
+                with pytest.raises(KeyboardInterrupt):
+                    index.contextualize(model)
+            index.contextualize(model)
+            return sum(bool(text) for text, _ in contexts_by_chunk(index).values())
+
+    whole = contextualize("whole.crx", killed=False)
+    # The answer in flight is asked for a second time.
+    assert contextualize("killed.crx", killed=True) == whole - 1
 
 
 def test_rejected_contexts_are_reported_with_their_reasons(

@@ -10,11 +10,11 @@ import crx
 from crx.backends.fake.contextualizer import Fake
 from crx.cli import run
 from crx.config import resolve, trust, write
-from crx.context.prompt import Prompt
 from crx.context.sources import ContextRouter
 from crx.context_registry import load_router
 from crx.errors import UsageError
 from crx.index.handle import Index
+from crx.services.prompt import Prompt
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
 TEMPLATE = "{document} {chunk} in the words of "

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.prompt import Prompt
 from crx.context.validate import MAX_CHARS, ContextValidator, tidy
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document, Mark
 
 CHUNK_TEXT = "Revenue grew by 3% over the previous quarter, driven by orders from hospitals."

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from zipped import odf, zipped
+from zipped import docx, odf, zipped
 
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
@@ -75,14 +75,17 @@ class OfficeStandIn:
         if "sleeper" in called:
             time.sleep(100)
         if b"damaged" not in source.read_bytes():
-            source.with_suffix("." + target).write_bytes(bytes.fromhex({converted!r}))
+            source.with_suffix("." + target).write_bytes(bytes.fromhex({converted!r}[target]))
         """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._calls = folder / "calls.json"
-        converted = odf("<office:text><text:h>Roads</text:h><text:p>Tar</text:p></office:text>")
+        body = "<office:text><text:h>Roads</text:h><text:p>Tar</text:p></office:text>"
+        heading = '<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>Roads</w:t></w:r></w:p>'
+        word = docx(f"{heading}<w:p><w:r><w:t>Tar</w:t></w:r></w:p>")
+        converted = {"docx": word.hex(), "odp": odf(body).hex(), "odt": odf(body).hex()}
         source = textwrap.dedent(self.SCRIPT).format(
-            python=sys.executable, calls=str(self._calls), converted=converted.hex()
+            python=sys.executable, calls=str(self._calls), converted=converted
         )
         self.path = write_program(folder / "bin" / "soffice", source)
         monkeypatch.setenv("PATH", str(self.path.parent))

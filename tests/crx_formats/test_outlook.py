@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from compound import outlook_message
+from oxmsg import Message
 from zipped import damaged, docx
 
 from crx.errors import InputError
@@ -40,6 +41,36 @@ def test_a_message_is_its_headers_and_its_text_and_attachments_follow() -> None:
 def test_html_is_read_if_there_is_no_plain_text() -> None:
     (mail,) = read(outlook_message(subject="A", html="<p>Tar &amp; stone</p>"))
     assert mail.text == "Subject: A\n\nTar & stone"
+
+
+@pytest.mark.parametrize(
+    ("code_page", "codec", "text"),
+    [(950, "cp950", "圖書館開放時間"), (874, "cp874", "ห้องสมุด"), (10007, "mac_cyrillic", "Мост")],
+)
+def test_a_text_in_a_code_page_is_read(code_page: int, codec: str, text: str) -> None:
+    (mail,) = read(
+        outlook_message(subject="A", encoded_body=text.encode(codec), code_page=code_page)
+    )
+    assert mail.text == f"Subject: A\n\n{text}"
+
+
+@pytest.mark.parametrize("code_page", [50930, 12345])
+def test_a_message_in_an_unknown_code_page_keeps_what_is_in_others(code_page: int) -> None:
+    (mail,) = read(outlook_message(subject="Röads", encoded_body=b"Tar", code_page=code_page))
+    assert mail.text == "Subject: Röads\n\nTar"
+    assert mail.metadata["left_out"] == ["characters of its code page"]
+
+
+def test_a_property_that_fails_costs_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise KeyError("broken")
+
+    for name in ("sender", "sent_date", "subject", "body", "recipients", "attachments"):
+        with monkeypatch.context() as broken:
+            broken.setattr(Message, name, property(fail))
+            (mail, *_) = read(outlook_message(subject="Tar", body="stone", html="<p>stone"))
+            assert "Tar" in mail.text or "stone" in mail.text
+            assert mail.metadata["left_out"]
 
 
 def test_other_files_named_msg_are_text() -> None:

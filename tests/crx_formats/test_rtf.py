@@ -40,6 +40,26 @@ def test_properties_are_in_the_encoding_of_the_file() -> None:
     assert (one(russian).title, one(russian).text) == ("Абв", "А")
 
 
+def test_footnotes_follow_the_text_and_boxes_their_paragraph() -> None:
+    box = rb"{\shp{\*\shpinst\shpleft0{\sp{\sn type}{\sv 202}}{\shptxt \pard Boxed {\b words}\par}}"
+    repeated = rb"{\shprslt{\*\do{\dptxbxtext Boxed words}}}}"
+    note = rb"{\super\chftn}{\footnote\pard\plain \chftn Built by masons {\i in} 1912.}"
+    drawn = rb"{\*\do\dobxcolumn{\dptxbxtext Drawn words}}"
+    data = (
+        rb"{\rtf1 The bridge" + note + rb" is old" + box + repeated + rb".\par End" + drawn + rb"}"
+    )
+    assert one(data).text == (
+        "The bridge[1] is old\n\nBoxed words\n\n.\n\nEnd\n\nDrawn words\n\n"
+        "[1] Built by masons in 1912."
+    )
+
+
+def test_a_file_of_groups_within_groups_is_read_in_one_pass() -> None:
+    for group in (rb"{\footnote a", rb"{\shp{\shptxt a", rb"{", rb"{\*\do "):
+        data = rb"{\rtf1 words " + group * 20_000 + b"}" * 30_000
+        assert one(data).text.startswith("words")
+
+
 def test_a_file_without_a_title_has_its_name() -> None:
     assert one(rb"{\rtf1 words}").title == "long roads"
 

@@ -17,7 +17,8 @@ from chat_server import ChatServer, serving
 
 import crx
 from crx.cli import run
-from crx.services.destination import Destination, sending_notice
+from crx.sending import sending_notice
+from crx.services.destination import Destination
 
 TEXT = "# Whales\n\nBlue whales eat krill and little else.\n"
 SIZE = len(TEXT.encode())

@@ -83,9 +83,9 @@ def test_files_are_found_by_their_chunks_without_what_is_around_them(
 
     def search_index(served: ServedIndex, request: SearchQuery) -> Result:
         requests.append(request)
-        return SearchService.search_index(service, served, request)
+        return SearchService._search_index(service, served, request)
 
-    monkeypatch.setattr(service, "search_index", search_index)
+    monkeypatch.setattr(service, "_search_index", search_index)
     asked = SearchQuery(query="krill", index="sea", by="file", order="document", window=window)
     assert service.search(asked).files
     assert [(each.window, each.order) for each in requests] == [(used, "score")]

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from io import BytesIO
 from zipfile import ZipFile
 
 import pytest
-from zipped import WORD, damaged, damaged_parts, docx, epub, odf, pptx, shape, zipped
+from zipped import (
+    WORD,
+    damaged,
+    damaged_parts,
+    docx,
+    epub,
+    links,
+    odf,
+    pptx,
+    shape,
+    zipped,
+    zipped_with,
+)
 
 from crx.errors import InputError
 from crx.ingest.read import read_bytes
@@ -127,6 +140,96 @@ def test_a_word_document_has_headings_lists_tables_notes_and_pages() -> None:
     }
 
 
+def with_parts(body: str, relations: dict[str, str], parts: dict[str, str | bytes]) -> bytes:
+    """Return a Word document with other parts, and links to them by id."""
+    changes = {f"word/{path}": partial(_replace, new=content) for path, content in parts.items()}
+    links_path = "word/_rels/document.xml.rels"
+    return zipped_with(docx(body), {**changes, links_path: lambda _: links(**relations)})
+
+
+def _replace(_old: str, *, new: str | bytes) -> str | bytes:
+    return new
+
+
+def embedded(content: str) -> str:
+    """Return a paragraph with a drawing."""
+    return f"<w:p><w:r><w:t>See:</w:t></w:r><w:r><w:drawing>{content}</w:drawing></w:r></w:p>"
+
+
+CHART = (
+    '<c:chartSpace xmlns:c="urn:c" xmlns:a="urn:a"><c:title><a:p><a:r><a:t>Dues</a:t></a:r></a:p>'
+    "</c:title><c:strCache><c:pt><c:v>North quay</c:v></c:pt></c:strCache>"
+    "<c:numCache><c:pt><c:v>17</c:v></c:pt></c:numCache></c:chartSpace>"
+)
+DIAGRAM = '<d:m xmlns:d="urn:d" xmlns:a="urn:a"><d:t><a:p><a:t>Plan</a:t></a:p></d:t></d:m>'
+
+
+def test_paragraphs_breaks_and_tabs_of_a_footnote_part_its_words() -> None:
+    note = (
+        '<w:footnote w:id="2"><w:p><w:r><w:t>See Hvalsund</w:t></w:r></w:p>'
+        "<w:p><w:r><w:t>Volume</w:t><w:tab/><w:t>seven</w:t><w:br/><w:t>end</w:t></w:r></w:p>"
+        "</w:footnote>"
+    )
+    body = "<w:p><w:r><w:t>It left</w:t><w:footnoteReference w:id='2'/></w:r></w:p>"
+    text = one(docx(body, notes=note), "a.docx").text
+    assert text == "It left[2]\n\n[2] See Hvalsund\nVolume\tseven end"
+
+
+def test_charts_diagrams_and_descriptions_follow_their_paragraph() -> None:
+    data = with_parts(
+        embedded('<w:docPr descr="A lighthouse at dusk"/><c:chart xmlns:c="urn:c" c:id="c"/>')
+        + embedded('<w:docPr descr="image001.png"/><d:relIds xmlns:d="urn:d" d:dm="d" d:lo="x"/>'),
+        {"c": "chart c.xml", "d": "diagramData d.xml"},
+        {"c.xml": CHART, "d.xml": DIAGRAM},
+    )
+    assert one(data, "a.docx").text == (
+        "See:\n\nA lighthouse at dusk\nDues\nNorth quay\n\nSee:\n\nPlan"
+    )
+
+
+def test_a_document_within_another_one_is_part_of_it() -> None:
+    inner = docx(paragraph("From Word", properties='<w:pStyle w:val="H1"/>'), styles=STYLES)
+    data = with_parts(
+        '<w:altChunk w:id="h"/>' + paragraph("between") + '<w:altChunk w:id="w"/>',
+        {"h": "aFChunk h.html", "w": "aFChunk w.docx"},
+        {"h.html": "<h2>From HTML</h2><p>words</p>", "w.docx": inner},
+    )
+    document = one(data, "a.docx")
+    assert document.text == "From HTML\n\nwords\n\nbetween\n\nFrom Word"
+    assert [(m.label, m.level) for m in document.marks] == [("From HTML", 2), ("From Word", 1)]
+
+
+def test_a_document_that_is_within_itself_without_end_is_left_out() -> None:
+    body, inner = paragraph("one") + '<w:altChunk w:id="w"/>', docx(paragraph("last"))
+    for _ in range(5):
+        inner = with_parts(body, {"w": "aFChunk w.docx"}, {"w.docx": inner})
+    document = one(inner, "a.docx")
+    assert document.text == "one\n\none\n\none\n\none"
+    assert document.metadata["left_out"] == ["word/w.docx"]
+
+
+def test_readings_are_no_part_of_their_words() -> None:
+    body = (
+        "<w:p><w:r><w:ruby><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt>"
+        "<w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby></w:r></w:p>"
+    )
+    assert one(docx(body), "a.docx").text == "東京"
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        ("word/styles.xml", "styles"),
+        ("word/footnotes.xml", "footnotes"),
+        ("docProps/core.xml", "properties"),
+    ],
+)
+def test_a_damaged_part_of_a_word_document_is_left_out_and_named(part: str, name: str) -> None:
+    document = one(zipped_with(WORD_FILE, {part: lambda _: "<broken"}), "a.docx")
+    assert "A road\tis long[2]" in document.text
+    assert document.metadata["left_out"] == [name]
+
+
 def test_slides_are_in_the_order_of_the_presentation_and_keep_their_own_sections() -> None:
     document = one(SLIDES, "a.pptx")
     assert document.text == (
@@ -146,6 +249,12 @@ def test_an_open_document_text_has_headings_lists_tables_and_notes() -> None:
     assert document.title == "The Handbook"
     assert spans(document, "heading") == {"Roads": document.text[14:]}
     assert document.metadata == {"ext": "odt", "format": "odt"}
+
+
+def test_descriptions_of_pictures_follow_their_paragraph() -> None:
+    picture = '<draw:frame xmlns:svg="urn:svg-compatible"><svg:desc>A lighthouse</svg:desc>'
+    body = f"<office:text><text:p>See {picture}</draw:frame>there.</text:p></office:text>"
+    assert one(odf(body), "a.odt").text == "See there.\n\nA lighthouse"
 
 
 def test_slides_of_an_open_document_have_titles_and_notes() -> None:
@@ -192,6 +301,37 @@ def test_a_protected_book_says_so() -> None:
         one(zipped({**parts, "META-INF/encryption.xml": locked}), "a.epub")
 
 
+def test_a_chapter_that_cannot_be_read_costs_itself_alone() -> None:
+    picture = b"\xff\xd8\xff\xe0" + bytes(range(256)) * 20
+    for broken in ({"OPS/one.xhtml": lambda _: picture}, {"OPS/toc.ncx": lambda _: "<broken"}):
+        document = one(zipped_with(BOOK, broken), "a.epub")
+        assert "A road is long.\n\nThe end." in document.text.replace("Bridges\n\nArches.\n\n", "")
+        assert document.metadata["left_out"] in (["chapter 2"], ["table of contents"])
+
+
+def test_a_slide_that_cannot_be_read_costs_itself_alone() -> None:
+    broken = zipped_with(SLIDES, {"ppt/slides/slide2.xml": lambda _: "<broken"})
+    document = one(broken, "a.pptx")
+    assert document.text == "no title here"
+    assert document.metadata["left_out"] == ["slide 1"]
+    broken = zipped_with(SLIDES, {"ppt/notesSlides/n.xml": lambda _: "<broken"})
+    document = one(broken, "a.pptx")
+    assert "second file, first slide" in document.text
+    assert document.metadata["left_out"] == ["notesSlide of slide 1"]
+
+
+def test_charts_and_descriptions_of_pictures_are_part_of_a_slide() -> None:
+    picture = '<p:pic><p:nvPicPr><p:cNvPr descr="A lighthouse"/></p:nvPicPr></p:pic>'
+    data = zipped_with(
+        pptx({"1": shape("words") + picture}, notes={}),
+        {
+            "ppt/slides/_rels/slide1.xml.rels": lambda _: links(c="chart ../c.xml"),
+            "ppt/c.xml": lambda _: CHART,
+        },
+    )
+    assert one(data, "a.pptx").text == "words\n\nA lighthouse\n\nDues\nNorth quay"
+
+
 def test_a_title_that_the_program_wrote_is_not_used() -> None:
     data = docx(paragraph("words"), title="Microsoft Word - Document1")
     assert one(data, "/a/long_roads.docx").title == "long roads"
@@ -215,7 +355,7 @@ def test_a_damaged_file_is_one_line_with_the_reason(name: str) -> None:
 @pytest.mark.parametrize("name", SEEDS)
 @pytest.mark.parametrize("data", [b"PK\x03\x04", b"words", b"\xd0\xcf\x11\xe0" + b"\0" * 600])
 def test_a_file_that_is_no_archive_says_so(name: str, data: bytes) -> None:
-    with pytest.raises(InputError, match=r"not a readable ZIP|encrypted, or in an old Office"):
+    with pytest.raises(InputError, match=r"not a readable ZIP|is in an old Office format"):
         one(data, name)
 
 

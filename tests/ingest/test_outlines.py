@@ -14,9 +14,11 @@ import pytest
 
 from crx import _native
 from crx.context.outline import outline
+from crx.errors import MissingExtra
 from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers import code
 from crx.types import Chunk, Document
+from crx_formats import grammars
 
 FOLDER = Path(__file__).parent.parent / "data/definitions"
 OUTLINES = {
@@ -247,7 +249,7 @@ def test_a_long_outline_has_the_definitions_of_a_file(name: str) -> None:
 def test_each_language_has_a_grammar_or_a_file() -> None:
     with_files = {LANGUAGES[Path(name).suffix.lower()] for name in [*OUTLINES, *PARTS]}
     assert len(with_files) == 18
-    assert set(LANGUAGES.values()) == with_files | set(code._QUERIES)
+    assert set(LANGUAGES.values()) == with_files | grammars.LANGUAGES
 
 
 def test_braces_that_do_not_balance_leave_the_indentation() -> None:
@@ -357,3 +359,18 @@ def test_the_outline_of_a_chunk_in_many_definitions_names_the_nearest() -> None:
     assert names[-1] in found
     assert names[20] not in found
     assert len(found) < 2_000
+
+
+def test_without_grammars_definitions_are_found_line_by_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(group: str, name: str) -> None:
+        raise MissingExtra("no grammars", extra="code")
+
+    monkeypatch.setattr(code, "load_shipped", fail)
+    code.load_grammars.cache_clear()
+    try:
+        marks = code.definitions("def fuse(a):\n    return a\n", language="python")
+        assert [mark.label for mark in marks] == ["def fuse"]
+    finally:
+        code.load_grammars.cache_clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pypdfium2 as pdfium
+import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pytest
 from pdfs import drawn, pdf, placed
 
@@ -84,6 +84,8 @@ def test_lines_of_signs_alone_at_the_edges_of_pages_are_read(line: str) -> None:
         return [
             (72, 760, 10, line),
             (72, 700, 10, f"The text of page {number} of the manual."),
+            (72, 688, 10, "It is like that of the others"),
+            (72, 676, 10, "but for its number."),
             (72, 40, 10, line),
         ]
 
@@ -95,3 +97,11 @@ def test_lines_of_signs_alone_at_the_edges_of_pages_are_read(line: str) -> None:
 def test_a_form_without_a_page_for_its_fields_is_read() -> None:
     data = drawn("BT /F1 12 Tf 72 700 Td (Berth) Tj ET", catalog="/AcroForm << /Fields [99 0 R] >>")
     assert read(data).text == "Berth"
+
+
+def test_pages_of_few_lines_that_are_alike_are_not_all_headers_and_footers() -> None:
+    def page(number: int) -> Sequence[tuple[float, float, float, str]]:
+        lines = [f"Receipt {number}", "Received", "with thanks", "the rent of one month"]
+        return [(72, 700 - 30 * at, 10, line) for at, line in enumerate(lines)]
+
+    assert read(placed([page(number) for number in range(4)])).text.count("one month") == 4

@@ -38,6 +38,9 @@ FRENCH = "L’été dernier, l’élève a reçu un « très bon » résumé à 
 RUSSIAN = "Все счастливые семьи похожи друг на друга, каждая несчастлива по-своему.\n" * 8
 
 
+KEPT = r'{"a": "\\u0141 \u0022 \u000a \ud83d \u5c"}'
+
+
 class TestBytes:
     @pytest.mark.parametrize(
         ("text", "encoding"),
@@ -213,11 +216,40 @@ class TestMarkdown:
         }
         assert outline(document) == [(1, "One")]
 
+    @pytest.mark.parametrize(
+        ("front", "fields"),
+        [
+            ("---\ntags: boats, #oars\n---\n", {"tags": ["boats", "oars"]}),
+            ("---\nstatus: draft\nyear: 2031\n---\n", {"status": "draft", "year": 2031}),
+            ("---\nzip: 01234\nversion: 1.10\n---\n", {"zip": "01234", "version": "1.10"}),
+            ("---\ndraft: true\n---\n", {"draft": True}),
+            ("---\ncreated: 2031-04-05\n---\n", {"created": "2031-04-05"}),
+            ("---\nformat: x\npath: /etc\nsummary: |\n  text\n---\n", {}),
+            ('+++\ntags = ["anchors"]\n+++\n', {"tags": ["anchors"]}),
+            ("+++\ndate = 2031-02-03\n+++\n", {"date": "2031-02-03"}),
+            ("+++\nyear = 2031\n[taxonomies]\ntags = ['a']\n+++\n", {"year": 2031, "tags": ["a"]}),
+            ("+++\nno toml\n+++\n", {}),
+        ],
+    )  # fmt: skip
+    def test_all_fields_of_front_matter_can_be_filtered(
+        self, front: str, fields: dict[str, object]
+    ) -> None:
+        metadata = one(front + "# One\n", "a.md").metadata
+        assert metadata == {"ext": "md", "format": "markdown", **fields}
+
+    @pytest.mark.parametrize("name", ["a.md", "a.txt", "a.ipynb"])
+    def test_the_bytes_of_a_picture_in_a_text_are_left_out(self, name: str) -> None:
+        text = f"# Jib\n\n![jib](data:image/png;base64,{'iVBORw0K' * 500}=)\n\nEleven tonnes.\n"
+        if name == "a.ipynb":
+            text = json.dumps({"cells": [{"cell_type": "markdown", "source": text}]})
+        found = one(text, name).text.strip()
+        assert found == "# Jib\n\n![jib](data:image/png;base64,)\n\nEleven tonnes."
+
     def test_a_rule_at_the_start_is_no_front_matter(self) -> None:
         assert outline(one("---\n\n# One\n", "a.md")) == [(1, "One")]
 
-    def test_the_file_name_is_no_title(self) -> None:
-        assert one("only words", "Great Title.md").title == ""
+    def test_a_note_without_a_heading_has_the_name_of_its_file_as_title(self) -> None:
+        assert one("only words", "Great Title.md").title == "Great Title"
 
 
 # What each source defines, as an outline.
@@ -515,6 +547,33 @@ class TestJsonLines:
             r"line 5: id '1' was there before \(2 other documents were read\)",
         ):
             next(documents)
+
+    def test_records_without_a_text_are_lines_of_one_document(self) -> None:
+        log = '{"at": 3, "error": {"msg": "winch\\u0021"}, "none": null}\n'
+        chat = '{"role": "user", "content": [{"text": "Repair\\n\\nit, \\u0141ukasz"}]}\n'
+        chat += '{"blob": "%s"}\n' % ("A" * 600)
+        document = one(log * 2 + chat + "no json\n" + log[:20], "/a/winch.jsonl")
+        assert (document.uri, document.metadata["format"]) == ("/a/winch.jsonl", "jsonl")
+        assert document.text == (
+            "at: 3, msg: winch!\nat: 3, msg: winch!\n\n"
+            "role: user\ntext: Repair\n\nit, Łukasz\nno json"
+        )
+
+    def test_a_line_that_is_being_written_is_left_for_the_next_run(self) -> None:
+        lines = b'{"id": "a", "text": "one"}\n{"id": "b", "te'
+        assert [each.text for each in read_bytes(lines, name="x.jsonl")] == ["one"]
+
+    @pytest.mark.parametrize(
+        ("written", "text"),
+        [
+            (r'{"a": "\u0141\u00f3d\u017a \ud83d\ude00"}', '{"a": "Łódź 😀"}'),
+            (KEPT, KEPT),
+        ],
+    )
+    def test_escapes_of_json_are_the_characters_that_they_name(
+        self, written: str, text: str
+    ) -> None:
+        assert one(written, "a.json").text == text
 
     @pytest.mark.parametrize(
         "chunks", ["[[0, 9]]", "[[2, 2]]", "[[1, 2], [0, 1]]", "[1]", "[[0, true]]", "[]"]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crx.ingest.discover import Discovery, FoundFile, Root
+from crx.ingest.discover import Discovery, Root
+from crx.ingest.found_file import FoundFile
 from crx.ingest.report import Failure
 from crx.ingest.roots import RememberedRoots
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from crx_process import CrxHere
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.read import read_bytes
 
 TEXT = "# Whales\n\nKrill is what a whale eats.\n"
@@ -253,3 +253,86 @@ def test_a_damaged_record_is_made_anew(crx: CrxHere, damage: bytes) -> None:
     assert crx("status").code == 0
     assert crx("index", "docs", "-q").code == 0
     assert record.read_bytes() == whole
+
+
+def test_what_was_read_and_has_no_text_is_skipped_whatever_its_name(crx: CrxHere) -> None:
+    docs = crx.folder / "docs"
+    (docs / "a.md").write_text(TEXT)
+    (docs / "empty.ics").write_text("BEGIN:VCALENDAR\nEND:VCALENDAR\n")
+    (docs / "page.html").write_text("<html><body><img src=a.png></body></html>")
+    (docs / "blank.rtf").write_text("{\\rtf1 }")
+    done = crx("index", "-q", "docs")
+    assert (done.code, done.out) == (0, ".crx: 1 added, 3 skipped; 1 chunks put, 1 embedded\n")
+    assert crx("status", "--skipped").out.splitlines() == [
+        "docs/blank.rtf: has no text",
+        "docs/empty.ics: has no contact, event or task",
+        "docs/page.html: has no text besides its markup",
+    ]
+
+
+def test_a_page_that_scripts_make_is_found_by_its_title_and_description() -> None:
+    page = (
+        b"<title>Board of the lockkeepers</title><meta name=description content='Levels of all"
+        b" sluices'><body><div id=root></div><script>render()</script></body>"
+    )
+    (document,) = read_bytes(page, name="a.html")
+    assert document.text == "Board of the lockkeepers\n\nLevels of all sluices"
+    assert document.metadata["left_out"] == ["body"]
+
+
+def test_a_failure_of_an_earlier_run_is_one_line_until_it_changes(crx: CrxHere) -> None:
+    docs = crx.folder / "docs"
+    (docs / "a.md").write_text(TEXT)
+    (docs / "letter.docx").write_bytes(b"PK\3\4 no archive")
+    first = crx("index", "-q", "docs")
+    assert (first.code, first.err.count("docs/letter.docx: ")) == (3, 1)
+    again = crx("index", "-q")
+    assert again.code == 0
+    assert "docs/letter.docx" not in again.err
+    assert '1 file failed as before; "crx status" lists them, with the reasons' in again.err
+    assert "docs/letter.docx: " in crx("status").err
+    (docs / "letter.docx").write_bytes(b"no archive either, and no Office document")
+    changed = crx("index", "-q")
+    assert (changed.code, changed.err.count("docs/letter.docx: ")) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("search/all_0.js", b"var searchData=\n[\n['a',['b']]\n];\n"),
+        ("searchindex.js", b'Search.setIndex({"docnames": ["a"]})'),
+        ("search/search_index.json", b'{"docs": [{"text": "words"}]}'),
+    ],
+)
+def test_a_search_index_of_documentation_is_nothing_to_read(name: str, data: bytes) -> None:
+    with pytest.raises(NothingToRead, match="is a search index"):
+        list(read_bytes(data, name=name))
+
+
+POINTS = ",".join(f"[{n}.5,-{n}e-3]" for n in range(400))
+STEPS = " ".join(f"M{n},{n}.5L-{n} .5" for n in range(400))
+KEY = ("QUJD" * 19 + "\n") * 30
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("a.geojson", f'{{"at": [{POINTS}], "name": "Bay"}}', '{"at": [[ "name": "Bay"}'),
+        ("a.svg", f'<title>Pier</title><path d="{STEPS} "/>', '<title>Pier</title><path d="M "/>'),
+        ("a.pem", f"-- key --\n{KEY}-- end --\n", "-- key --\n" + 30 * "\n" + "-- end --\n"),
+        ("a.json", '{"years": [2031, 2032], "id": 12345}', '{"years": [2031, 2032], "id": 12345}'),
+    ],
+)
+def test_runs_of_numbers_and_base64_are_left_out(name: str, text: str, kept: str) -> None:
+    (document,) = read_bytes(text.encode(), name=name)
+    assert document.text == kept
+    assert document.text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("name", ["package-lock.json", "Cargo.lock", "go.sum", "a.zip#b/yarn.lock"])
+def test_of_a_lock_file_the_first_lines_are_read(name: str) -> None:
+    text = "".join(f"left-pad {n} sha512-{n:040}\n" for n in range(900))
+    (document,) = read_bytes(text.encode(), name=name)
+    assert 1_900 < len(document.text) <= 2_000
+    assert text.startswith(document.text)
+    assert document.text.endswith("\n")

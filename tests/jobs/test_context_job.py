@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from crx.backends.fake.contextualizer import Fake
-from crx.context.compute_usage import ComputeUsage, Pace
 from crx.context.documents import DocumentTask
-from crx.context.prompt import Prompt
 from crx.errors import ModelError
 from crx.jobs import contexts
 from crx.jobs.contexts import ContextJob, NumberedTask, WrittenContext, decode_context_job
+from crx.services.compute_usage import ComputeUsage, Pace
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document, Mark
 
 TEXT = "# Terms\n\nThe buyer pays.\n\nThe seller delivers."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crx.services.destination import Destination, sending_notice
+from crx.sending import sending_notice
+from crx.services.destination import Destination
 
 
 @pytest.mark.parametrize(

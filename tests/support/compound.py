@@ -70,9 +70,9 @@ def compound_file(tree: Tree) -> bytes:
 
 def outlook_message(
     *, subject: str, body: str = "", html: str = "", headers: str = "",
-    files: Mapping[str, bytes] | None = None,
+    files: Mapping[str, bytes] | None = None, encoded_body: bytes = b"", code_page: int = 0,
 ) -> bytes:  # fmt: skip
-    """Return an Outlook message."""
+    """Return an Outlook message; `encoded_body` is its text in a code page."""
     tree: dict[str, bytes | Tree] = {
         "__nameid_version1.0": {},
         "__substg1.0_001A001F": "IPM.Note".encode("utf-16-le"),
@@ -81,9 +81,11 @@ def outlook_message(
         "__substg1.0_10130102": html.encode(),
         "__substg1.0_007D001F": headers.encode("utf-16-le"),
     }
+    tree["__substg1.0_1000001E"] = encoded_body
     tree = {name: content for name, content in tree.items() if content or name[2] == "n"}
-    tree["__properties_version1.0"] = struct.pack("<8xIIII8x", 0, 0, 0, len(files or ())) + _table(
-        tree
+    encoding = struct.pack("<IIII", 0x3FDE0003, 6, code_page, 0) if code_page else b""
+    tree["__properties_version1.0"] = (
+        struct.pack("<8xIIII8x", 0, 0, 0, len(files or ())) + _table(tree) + encoding
     )
     for number, (name, content) in enumerate((files or {}).items()):
         own: dict[str, bytes | Tree] = {

@@ -26,7 +26,7 @@ def zipped(parts: Mapping[str, str | bytes]) -> bytes:
     return file.getvalue()
 
 
-def zipped_with(data: bytes, changes: Mapping[str, Callable[[str], str]]) -> bytes:
+def zipped_with(data: bytes, changes: Mapping[str, Callable[[str], str | bytes]]) -> bytes:
     """Return an archive with parts made from their old text, "" for one that was not there."""
     with ZipFile(BytesIO(data)) as archive:
         parts: dict[str, str | bytes] = {path: archive.read(path) for path in archive.namelist()}

@@ -11,7 +11,7 @@ from crx.answer.citations import CitationFilter
 from crx.answer.prompt import NO_ANSWER, QuotedPassages
 from crx.errors import ModelError
 from crx.protocols import Annotated, Generator, Metered, Notifying
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 from crx.types import Answer, Citation, Passage
 
 # Control characters and direction marks, which could change what a terminal shows.

@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crx.backends.chunk_round import ChunkRound
 from crx.context.chunk_prompt import Answers, ChunkPrompt
-from crx.context.compute_usage import ComputeUsage
 from crx.deadline import check_deadline, seconds_left
 from crx.errors import ModelError
+from crx.services.compute_usage import ComputeUsage
 from crx.types import Context
 from crx.workers.child import Child
 from crx.workers.messages import ChildLost, Message

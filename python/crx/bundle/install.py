@@ -14,6 +14,7 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+from crx.bundle.files import copy_regular
 from crx.bundle.manifest import (
     INDEX_FOLDER,
     MODELS_FOLDER,
@@ -106,12 +107,15 @@ def _copy_folder(source: Path, target: Path) -> None:
     """Copy the files of a folder; unlike `copytree`, it stops at the first error."""
     target.mkdir(parents=True)
     for path in source.iterdir():
-        shutil.copyfile(path, target / path.name)
+        copy_regular(path, target / path.name)
 
 
 def _install_wheels(bundle: Path, python: Path, folder: Path) -> None:
     """Install the wheels with pip, which checks each against its hash again."""
-    (pip,) = (bundle / WHEELS_FOLDER).glob("pip-*.whl")
+    wheels = sorted((bundle / WHEELS_FOLDER).glob("pip-*.whl"))
+    if len(wheels) != 1:
+        raise Damaged(f"{bundle}: does not hold one wheel of pip; copy the bundle again")
+    (pip,) = wheels
     options = ["--isolated", "--no-index", "--find-links", str(bundle / WHEELS_FOLDER)]
     options += ["--require-hashes", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
     command = [str(python), "-I", str(pip / "pip"), "install", *options]

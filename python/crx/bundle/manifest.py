@@ -11,10 +11,11 @@ import platform
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from crx.bundle.files import read_list
 from crx.errors import Damaged, Incompatible, UsageError
 
 MANIFEST_FILE = "bundle.json"
@@ -24,6 +25,11 @@ INDEX_FOLDER = "index"
 REQUIREMENTS_FILE = "requirements.txt"
 
 FORMAT = 1
+
+# Names that lead to no other folder, and that no terminal takes for an instruction.
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
+_TEXT = re.compile(r"[ -~]{0,200}")
+_PYTHON = re.compile(r"[a-z]+ \d+\.\d+t?")
 
 _GLIBC_TAG = re.compile(r"manylinux_(\d+)_(\d+)")
 
@@ -62,10 +68,11 @@ def read_manifest(bundle: Path) -> Manifest:
     """
     path = bundle / MANIFEST_FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_list(path))
         if found["format"] > FORMAT:
             raise Incompatible(f"{bundle}: made by crx {found['crx']}; install that version of crx")
         values = {field.name: found[field.name] for field in fields(Manifest)}
+        _require_types(values)
         values |= {name: tuple(values[name]) for name in ("extras", "models")}
         return Manifest(**values)
     except (FileNotFoundError, NotADirectoryError):
@@ -75,6 +82,26 @@ def read_manifest(bundle: Path) -> Manifest:
         raise UsageError(f'{bundle}: {fact}; "crx bundle create FOLDER" makes a bundle') from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise Damaged(f"{path}: cannot be read ({error}); copy the bundle again") from error
+
+
+def _require_types(values: Mapping[str, object]) -> None:
+    """Raise `ValueError` for the first field that is not as `write_manifest` writes it."""
+    for name, value in values.items():
+        if name in ("extras", "models"):
+            is_valid = isinstance(value, list) and all(map(_is_name, value))
+        elif name in ("format", "installed_bytes"):
+            is_valid = type(value) is int and value >= 0
+        elif name == "index":
+            is_valid = isinstance(value, bool)
+        else:
+            pattern = _PYTHON if name == "python" else _TEXT
+            is_valid = isinstance(value, str) and pattern.fullmatch(value) is not None
+        if not is_valid:
+            raise ValueError(f"{name} is {str(value)[:40]!r}")
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def write_manifest(bundle: Path, manifest: Manifest) -> None:

@@ -9,11 +9,13 @@ This module imports the standard library and `crx.errors` alone; see `crx.bundle
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from crx.bundle.files import read_list
 from crx.errors import Damaged, SystemFailure, UsageError
 
 SUMS_FILE = "SHA256SUMS"
@@ -36,19 +38,25 @@ def sign(bundle: Path, key: Path) -> None:
 
 def is_signed(bundle: Path) -> bool:
     """Return whether a bundle has a signature, which may be wrong."""
-    return (bundle / SIGNATURE_FILE).is_file()
+    return os.path.lexists(bundle / SIGNATURE_FILE)
 
 
-def check_signature(bundle: Path, key: Path) -> None:
+def check_signature(bundle: Path, key: Path, *, sums: bytes) -> None:
     """Raise `Damaged` unless one of the public keys in a file has signed a bundle's checksums."""
     if not is_signed(bundle):
         raise Damaged(f"{bundle}: not signed; leave out --key to install it without a signature")
+    try:
+        signature = read_list(bundle / SIGNATURE_FILE)
+    except OSError as error:
+        path = bundle / SIGNATURE_FILE
+        raise Damaged(f"{path}: cannot be read ({error}); do not install the bundle") from None
     with tempfile.TemporaryDirectory() as temporary:
         signers = Path(temporary) / "allowed_signers"
         signers.write_text(_allowed_signers(key), encoding="utf-8")
         options = ["-Y", "verify", "-n", NAMESPACE, "-I", NAMESPACE, "-f", str(signers)]
-        options += ["-s", str(bundle / SIGNATURE_FILE)]
-        done = _run_ssh_keygen(options, stdin=bundle / SUMS_FILE)
+        (Path(temporary) / SIGNATURE_FILE).write_bytes(signature)
+        options += ["-s", str(Path(temporary) / SIGNATURE_FILE)]
+        done = _run_ssh_keygen(options, stdin=sums)
     if done.returncode:
         raise Damaged(
             f"{bundle / SIGNATURE_FILE}: not a signature of {SUMS_FILE} by {key} "
@@ -69,18 +77,15 @@ def _allowed_signers(key: Path) -> str:
 
 
 def _run_ssh_keygen(
-    options: list[str], *, stdin: Path | None = None
-) -> subprocess.CompletedProcess[str]:
+    options: list[str], *, stdin: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("ssh-keygen")
     if program is None:
         raise SystemFailure("ssh-keygen: not found, so nothing can be signed; install OpenSSH")
-    given = stdin.read_text(encoding="utf-8") if stdin else None
-    return subprocess.run(
-        [program, *options], check=False, capture_output=True, text=True, input=given
-    )
+    return subprocess.run([program, *options], check=False, capture_output=True, input=stdin)
 
 
-def _first_line(done: subprocess.CompletedProcess[str]) -> str:
+def _first_line(done: subprocess.CompletedProcess[bytes]) -> str:
     """Return the first line that a program printed of its failure."""
-    lines = (done.stderr or done.stdout).strip().splitlines()
+    lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
     return lines[0].rstrip(".\r").strip() if lines else f"exit code {done.returncode}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from crx.bundle.files import open_regular, read_list
 from crx.bundle.manifest import Manifest, read_manifest
 from crx.bundle.signature import SIGNATURE_FILE, SUMS_FILE, check_signature, is_signed
 from crx.errors import Damaged
@@ -54,10 +55,11 @@ def check_bundle(bundle: Path, *, key: Path | None = None) -> CheckedBundle:
     be read and for a wrong signature.
     """
     manifest = read_manifest(bundle)
-    expected = _read_sums(bundle)
+    sums = _read_sums(bundle)
+    expected = _parse_sums(bundle, sums)
     signature: Signature = "unchecked" if is_signed(bundle) else "none"
     if key is not None:
-        check_signature(bundle, key)
+        check_signature(bundle, key, sums=sums)
         signature = "good"
     faults = tuple(_find_faults(bundle, expected))
     return CheckedBundle(manifest, len(expected), faults, signature)
@@ -83,9 +85,9 @@ def list_files(bundle: Path) -> set[str]:
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal; raises `OSError` as `open_regular`."""
     digest = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         while block := file.read(_BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
@@ -100,20 +102,31 @@ def _find_faults(bundle: Path, expected: dict[str, str]) -> Iterator[FileFault]:
             yield FileFault(name, "extra")
         else:
             try:
+                if (bundle / name).is_symlink():
+                    yield FileFault(name, "differs")
+                    continue
                 same = file_sha256(bundle / name) == expected[name]
             except OSError:
                 yield FileFault(name, "unreadable")
                 continue
-            if not same or (bundle / name).is_symlink():
+            if not same:
                 yield FileFault(name, "differs")
 
 
-def _read_sums(bundle: Path) -> dict[str, str]:
-    """Return the checksum of each file by its path; raises `Damaged` if they cannot be read."""
+def _read_sums(bundle: Path) -> bytes:
     path = bundle / SUMS_FILE
     try:
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_list(path)
+    except OSError as error:
+        raise Damaged(f"{path}: cannot be read ({error}); copy the bundle again") from None
+
+
+def _parse_sums(bundle: Path, data: bytes) -> dict[str, str]:
+    """Return the checksum of each file by its path; raises `Damaged` if there is no sense in it."""
+    path = bundle / SUMS_FILE
+    try:
+        lines = data.decode().removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
         raise Damaged(f"{path}: cannot be read ({error}); copy the bundle again") from None
     sums: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):

@@ -21,12 +21,12 @@ from crx.cli.output import NotePrinter, display_path, print_json, print_line, pr
 from crx.cli.progress import Form, show_contexts
 from crx.cli.tables import format_table
 from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
-from crx.context.prompt import Prompt
 from crx.context.report import ContextReport, OutcomeCounts
 from crx.context_registry import is_context_file
 from crx.errors import InputError
 from crx.index import handle
 from crx.services.metering import ServiceUsage
+from crx.services.prompt import Prompt
 
 
 @click.command()

@@ -15,6 +15,7 @@ from typing import Literal
 import click
 import numpy as np
 
+from crx.cli.doctor_file import diagnose
 from crx.cli.embedder_speed import list_forms, measure_forms
 from crx.cli.options import find_index, index_option, json_option
 from crx.cli.output import colored, print_json, print_line
@@ -36,6 +37,7 @@ State = Literal["ok", "warn", "fail"]
 EXTRAS = {
     "serve": "starlette",
     "mcp": "mcp",
+    "code": "tree_sitter",
     "formats": "oxmsg",
     "convert": "onnx",
     "eval": "matplotlib",
@@ -76,6 +78,9 @@ class Check:
 
 
 @click.command()
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @index_option
 @click.option(
     "--verify", "thorough", is_flag=True, help="Also check every row of the index against its hash."
@@ -87,11 +92,16 @@ class Check:
     help="Also embed for ten seconds with each form of the embedder's model, and name the fastest.",
 )
 @json_option
-def command(*, folder: str | None, thorough: bool, probed: bool, as_json: bool) -> int:
-    """Check this installation and the nearest index.
+def command(
+    *, file: Path | None, folder: str | None, thorough: bool, probed: bool, as_json: bool
+) -> int:
+    """Check this installation and the nearest index, or how FILE is read.
 
-    The exit code is that of the first check that failed, 0 if none did.
+    The exit code is that of the first check that failed, 0 if none did. With FILE, it prints the
+    reader, the text, and what is missing of it or why it is refused.
     """
+    if file is not None:
+        return diagnose(file, find_index(folder), as_json=as_json)
     checks: list[Check] = []
     for check in run_checks(find_index(folder), thorough=thorough, probed=probed):
         # Settings that cannot be read fail every check that needs them, in the same words.

@@ -20,11 +20,11 @@ from crx.cli.output import display_path, print_json, print_line, print_note, pri
 from crx.cli.tables import format_table
 from crx.config import resolve
 from crx.context.estimate import Plan, plan
-from crx.context.prompt import Prompt
 from crx.context.report import OutcomeCounts
 from crx.context_registry import load_cost_model
 from crx.protocols import Closeable
 from crx.registry import load_embedder
+from crx.services.prompt import Prompt
 
 
 @click.command()

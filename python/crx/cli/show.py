@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ import click
 
 from crx import _native
 from crx.cli.options import existing_index, index_option, json_option
-from crx.cli.output import bold, dim, print_json, print_line, print_text
+from crx.cli.output import bold, dim, display_path, print_json, print_line, print_text
 from crx.cli.passages import GENERATED_CONTEXT
 from crx.cli.value_completion import complete_file
 from crx.config import replace_bytes
@@ -20,6 +21,9 @@ from crx.index.reader import open_reader
 from crx.ingest.page_values import PagePicture
 from crx.ingest.paths import candidate_uris, describe_os_error
 from crx.ingest.worker.page_renderer import PageRenderer
+
+# Documents that an error names.
+_NAMED = 5
 
 
 @click.command()
@@ -54,15 +58,12 @@ def command(
     opens: bool,
     as_json: bool,
 ) -> None:
-    """Print the stored text of the document URI: a path, or path#id."""
+    """Print the stored text of the document URI: a path, path#id, or the end of a path."""
     if page is None and (mark is not None or output is not None or opens):
         raise UsageError("--mark, --output and --open are of use only with --page LABEL")
     with open_reader(existing_index(folder)) as index:
         store = index.store
-        found = (store.document(each) for each in candidate_uris(uri))
-        row = next((row for row in found if row is not None), None)
-        if row is None:
-            raise UsageError(f'{uri}: not in the index; "crx status --documents" lists what is')
+        row = _find_document(store, uri)
         if page is not None:
             file = output or _default_file(row.uri, page)
             _write(file, _draw(store, row, page, mark or "").png, replaces=output is None)
@@ -89,6 +90,32 @@ def command(
                 print_text(each.text)
         else:
             print_text(store.text(row.doc))
+
+
+def _find_document(store: _native.Store, name: str) -> _native.DocumentRow:
+    """Return the document of a URI or a path, or the only one that ends with this path.
+
+    Raises `UsageError` if there is none, or several.
+    """
+    exact = (store.document(each) for each in candidate_uris(name))
+    if row := next(filter(None, exact), None):
+        return row
+    documents = store.documents()
+    ending = [each for each in documents if each.uri.endswith(f"/{name}")]
+    if len(ending) == 1:
+        return ending[0]
+    if ending:
+        paths = ", ".join(display_path(each.uri) for each in ending[:_NAMED])
+        more = f" and {len(ending) - _NAMED} more" if len(ending) > _NAMED else ""
+        raise UsageError(
+            f"{name}: {len(ending)} documents end so: {paths}{more}; give a longer path"
+        )
+    names = {each.uri.rpartition("/")[2]: each.uri for each in documents}
+    near = difflib.get_close_matches(name.rpartition("/")[2], names, n=1)
+    hint = f"did you mean {display_path(names[near[0]])}?" if near else ""
+    raise UsageError(
+        f"{name}: not in the index; " + (hint or '"crx status --documents" lists what is')
+    )
 
 
 def _draw(store: _native.Store, row: _native.DocumentRow, page: str, mark: str) -> PagePicture:

@@ -19,6 +19,7 @@ from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.open_store import BASE, UNFINISHED_COPY
 from crx.index.reader import open_reader
+from crx.ingest.incomplete import read_incomplete
 from crx.ingest.paths import path_of
 from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
 from crx.labels import count_label
@@ -36,7 +37,8 @@ MAX_LANGUAGES_SHOWN = 8
 @click.option(
     "--skipped",
     is_flag=True,
-    help="List instead the files and folders that were met and not indexed, with the reason.",
+    help="List instead the files and folders that were met and not indexed, with the reason, and "
+    "the documents of which a part failed to be read.",
 )
 @json_option
 def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool) -> None:
@@ -45,9 +47,10 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
     with open_reader(index_path) as index:
         status = index.status()
         rows = index.store.documents() if documents else []
-        passed_over, roots = [], RememberedRoots()
+        passed_over, roots, incomplete = [], RememberedRoots(), []
         if isinstance(index_path, Path):
             passed_over, roots = read_skipped(index.store), RememberedRoots.read(index.store)
+            incomplete = read_incomplete(index.store)
     written = _last_written(index_path)
     if as_json:
         listed = [
@@ -57,6 +60,7 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
         asked = {
             **({"documents": listed} if documents else {}),
             **({"skipped": [asdict(each) for each in passed_over]} if skipped else {}),
+            **({"incomplete": [asdict(each) for each in incomplete]} if skipped else {}),
         }
         sources = {"roots": _root_objects(roots), "written": written}
         print_json({**asdict(status), **covered, **sources, **asked})
@@ -66,8 +70,13 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
     if skipped:
         for each in passed_over:
             print_line(f"{display_path(each.uri)}: {each.reason}")
+        for document in incomplete:
+            print_line(f"{display_path(document.uri)}: without {', '.join(document.left_out)}")
     if not documents and not skipped:
         _print_in_words(status, roots, written=written, passed_over=len(passed_over))
+        if incomplete:
+            affected = count_label(len(incomplete), "document")
+            print_line(f'parts of {affected} were not read; "crx status --skipped" names them')
         print_line()
         _print_details(status)
     for uri, reason in status.failures:

@@ -11,11 +11,11 @@ from typing import Protocol, TypeVar
 import orjson
 
 from crx import _native
-from crx.context.compute_usage import ComputeUsage
 from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import vector_key
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Embedder
+from crx.services.compute_usage import ComputeUsage
 from crx.types import Chunk, Context, Document, Mark
 
 

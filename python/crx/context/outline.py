@@ -3,7 +3,7 @@
 An outline has two lines. The first names the document and the position in it: its title, its
 outermost definitions (source code) or the proper names and the date of its opening, and the
 headings or definitions around the chunk. The second line has the remaining names and is read by
-BM25 alone; that of a source file begins with the names of its folder and of the file.
+BM25 alone; it begins with the names of the folder and of the file.
 
 In source code, the first line also has the definitions that begin in the chunk: a chunk that
 defines a name answers questions about it better than one that uses it. Names have two words or more

@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from crx import _native
 from crx.context.archive import ArchivedContext, ContextArchive
 from crx.context.cache import CachedContext, context_keys, find, store_context
-from crx.context.compute_usage import ComputeUsage
 from crx.context.controls import refuse_controls
 from crx.context.documents import (
     ContextPool,
@@ -49,7 +49,8 @@ from crx.protocols import (
     Remote,
     Resumable,
 )
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
+from crx.services.compute_usage import ComputeUsage
 from crx.services.metering import ServiceUsage
 from crx.services.pending_jobs import PendingJobs
 from crx.types import Chunk, Context, Document
@@ -123,7 +124,7 @@ class ContextRun:
         self._usage_before = self._usage
         self._progress = ContextProgress()
         self._made: dict[str, int] = {}
-        self._reused = 0
+        self._reused: Counter[str] = Counter()
         self._indexer = Indexer(
             store,
             embedder=embedder,
@@ -157,7 +158,7 @@ class ContextRun:
         stats = self._store.stats()
         return ContextReport(
             made=dict(self._made),
-            reused=self._reused,
+            reused=sum(self._reused.values()),
             embedded=self._indexer.report.embedded,
             coverage=compute_coverage(stats),
             chunks=stats["chunks"],
@@ -219,7 +220,8 @@ class ContextRun:
                     self._link(each, known.key, known.context)
                     self._archive_context(document, each, known.key, known.context)
             missing = tuple(i for i, known in enumerate(cached) if self._is_missing(known))
-            self._reused += len(cached) - len(missing)
+            kept = (each for each in cached if each and not self._is_missing(each))
+            self._reused.update(each.context.outcome for each in kept)
             if missing:
                 need = estimate_need([chunk.text for chunk in chunks])
                 pending.append(PendingDocument(row, missing, need))
@@ -318,7 +320,7 @@ class ContextRun:
             uri=row.uri,
             usage=self._service_usage,
         )
-        if done == TRIAL_CHUNKS and not _has_remote_jobs(self._router):
+        if done == self._trial_chunks and not _has_remote_jobs(self._router):
             self._refuse_unfit_model()
         if time.monotonic() - self._published > PUBLISH_SECONDS:
             self._publish()
@@ -341,12 +343,18 @@ class ContextRun:
         )
         self._archive.add(ArchivedContext(record, key, context.outcome, origin.refresh))
 
+    @property
+    def _trial_chunks(self) -> int:
+        """The contexts of this run after which it is judged, with those of a killed run."""
+        reused = sum(self._reused.values())
+        return TRIAL_CHUNKS - reused if reused < TRIAL_CHUNKS else TRIAL_CHUNKS
+
     def _refuse_unfit_model(self) -> None:
-        """Raise `ModelError` if most contexts so far were rejected.
+        """Raise `ModelError` if most contexts so far were rejected, those of earlier runs included.
 
         Batches are exempt: all of their answers are paid for.
         """
-        outcomes = OutcomeCounts.from_made(self._made)
+        outcomes = OutcomeCounts.from_made(self._reused + Counter(self._made))
         if outcomes.count("rejected") > self._max_rejected * outcomes.total:
             raise ModelError(
                 f"{self._router.general.fingerprint.split()[0]}: this model is not up to the task: "

@@ -15,7 +15,6 @@ from functools import cached_property
 
 from crx.context.controls import has_controls, is_unreadable
 from crx.context.outline import Outliner
-from crx.context.prompt import FIRMER, Prompt
 from crx.context.vocabulary import (
     DocumentVocabulary,
     is_dense,
@@ -23,6 +22,7 @@ from crx.context.vocabulary import (
     split_sentences,
     split_units,
 )
+from crx.services.prompt import FIRMER, Prompt
 from crx.types import Chunk, Context, Document
 
 _PREAMBLE = re.compile(

@@ -14,7 +14,7 @@ from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.retrieve.query_language import declared_langs
 from crx.retrieve.score_cache import ScoreCache, digest_pairs, score_checked
 from crx.retrieve.timed_scoring import count_characters
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 
 
 class QueryVectors(DelegatingEmbedder):

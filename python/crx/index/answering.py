@@ -47,15 +47,22 @@ class AnsweringIndex(IndexReader):
         self,
         question: str | QuotedPassages,
         *,
+        k: int | None = None,
+        where: Where | None = None,
         with_: str | Generator = "",
         on_text: Callable[[str], None] | None = None,
     ) -> Answer:
         """Return the answer to a question, or to a prompt of `prompt` or `corpus_prompt`.
 
-        `with_` is a generator or a specification of one (see `crx.registry`), by default the
-        setting `generator`. `on_text` receives the text as it is generated. Raises `UsageError`
-        if no generator is named, and `ModelError` if its answer breaks off.
+        `k` and `where` are those of `search`, for a question. `with_` is a generator or a
+        specification of one (see `crx.registry`), by default the setting `generator`. `on_text`
+        receives the text as it is generated. Raises `UsageError` if no generator is named, and
+        `ModelError` if its answer breaks off.
         """
+        if isinstance(question, str):
+            question = self.prompt(question, k=k, where=where)
+        elif k is not None or where is not None:
+            raise ValueError("k and where choose the passages of a question, not of a prompt")
         answer = self.stream_answer(question, with_=with_)
         for text in answer:
             if on_text is not None:

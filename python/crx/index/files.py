@@ -65,19 +65,19 @@ class OpenFiles(NamedTuple):
             yield found
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Hold the writer's lock.
+    def writing(self, *, timeout_s: float | None = None) -> Iterator[Writer]:
+        """Hold the writer's lock; `timeout_s` is that of `open_writer`.
 
         Raises `Locked`, naming the process or thread that holds it, and `Damaged` if the
         write-ahead log was lost.
         """
         self._refuse_lost_log()
-        with self.recovering() as writer:
+        with self.recovering(timeout_s=timeout_s) as writer:
             yield writer
 
-    def recovering(self) -> AbstractContextManager[Writer]:
+    def recovering(self, *, timeout_s: float | None = None) -> AbstractContextManager[Writer]:
         """Hold the writer's lock of an index whose write-ahead log was lost; it is accepted."""
-        return open_writer(self.legs, self.access)
+        return open_writer(self.legs, self.access, timeout_s=timeout_s)
 
     def close(self) -> None:
         """Release the files."""

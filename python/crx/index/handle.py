@@ -15,7 +15,6 @@ from crx.context.archive import ContextArchive, drop_unused_contexts
 from crx.context.budget import Budget, parse_budget
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.context.exchange import Imported, export_contexts, import_contexts
-from crx.context.prompt import Prompt
 from crx.context.records import FileContexts, write_contexts
 from crx.context.report import ContextProgress, ContextReport
 from crx.context.run import ContextRun
@@ -37,7 +36,8 @@ from crx.ingest.report import Progress, Report
 from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
 from crx.ingest.worker.messages import ReadLimits
 from crx.jobs.open_workers import open_context_workers, open_embedding_workers
-from crx.protocols import Closeable, Contextualizer
+from crx.protocols import Closeable, Contextualizer, Embedder, Reranker
+from crx.services.prompt import Prompt
 from crx.types import Document, Verification
 
 
@@ -416,7 +416,7 @@ class Index(AnsweringIndex):
         store.set_settings(self._built)
 
     def _writing(self) -> contextlib.AbstractContextManager[Writer]:
-        return self._open_folder().writing()
+        return self._open_folder().writing(timeout_s=self._timeout_s)
 
 
 def open(
@@ -424,8 +424,15 @@ def open(
     *,
     create: bool = True,
     settings: Mapping[str, object] | None = None,
+    timeout: float | None = None,
+    embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
 ) -> Index:
     """Open an index folder, made with defaults where there is none (unless `create` is false).
+
+    `timeout` limits the seconds that a write waits for another one; None waits for threads of this
+    process, and for no other process. `embedder` and `reranker` are objects of your own (see
+    `crx.protocols`); such an index is opened with an embedder of the same `fingerprint` again.
 
     `path` may be the address of an engine, such as `postgresql://user@host/database`, that an index
     was copied to (see `crx copy`): it is searched as a folder is, and what writes raises
@@ -437,12 +444,14 @@ def open(
     as by `crx trust`. Raises `SystemFailure` for a folder on a network file system, unless the
     setting `network_disk` is 1.
     """
-    resolved = resolve(settings)
+    own = {} if embedder is None else {"embedder": registry.OWN_EMBEDDER}
+    resolved = resolve({**(settings or {}), **own})
     folder = check_location(path, resolved.settings)
     if isinstance(folder, str) or not create or is_complete(folder):
-        return Index(folder, resolved)
+        return Index(folder, resolved, embedder=embedder, reranker=reranker, timeout_s=timeout)
     # Before anything is made: without its model, an index would be left behind empty.
-    embedder = registry.load_embedder_of_new_index(resolved.settings.embedder)
+    if embedder is None:
+        embedder = registry.load_embedder_of_new_index(resolved.settings.embedder)
     create_index(folder, fixed_settings(resolved.settings))
     allow(str(folder), context_registry.index_acts(fixed_settings(resolved.settings)))
-    return Index(folder, resolved, embedder=embedder)
+    return Index(folder, resolved, embedder=embedder, reranker=reranker, timeout_s=timeout)

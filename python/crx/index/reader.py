@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
+import orjson
+
 from crx import _native, registry
 from crx.config import (
     Resolved,
@@ -25,16 +27,19 @@ from crx.index.leg_files import VectorFiles
 from crx.index.open_store import describe_unfinished_copy, require_utf_8
 from crx.index.self_check import check_documents
 from crx.ingest.file_systems import require_local_disk
+from crx.ingest.paths import candidate_uris
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, load_shipped, without_password
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.dense_languages import describe_unread_documents
+from crx.retrieve.mended_filter import mend_filter
 from crx.retrieve.operators import Match
 from crx.retrieve.ports import StatusReader
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.retrieve.search_models import SearchModels
-from crx.types import LEGS, Leg, Result, Status, Window
+from crx.show.marks import read_marks
+from crx.types import LEGS, Document, Leg, Note, Result, Status, Window
 
 Reader = TypeVar("Reader", bound="IndexReader")
 
@@ -47,21 +52,33 @@ class IndexReader:
     """
 
     def __init__(
-        self, path: Path | str, resolved: Resolved, *, embedder: Embedder | None = None
+        self,
+        path: Path | str,
+        resolved: Resolved,
+        *,
+        embedder: Embedder | None = None,
+        reranker: Reranker | None = None,
+        timeout_s: float | None = None,
     ) -> None:
-        """`path` is a folder, or the URL of a database, which is opened for searching."""
+        """`path` is a folder, or the URL of a database, which is opened for searching.
+
+        `timeout_s` limits the wait of a write; see `crx.open`.
+        """
         self._path = path
+        self._timeout_s = timeout_s
         self._templates = resolved.templates
         self._descriptions = resolved.descriptions
         self._files = PerProcess(partial(_open_files, path, VectorFiles.of(resolved.settings)))
         self._built: Mapping[str, str] = self._files.get().settings()
         self._settings = settings_of_index(self.name, built=self._built, resolved=resolved)
         self._other_defaults = describe_other_defaults(self._built, resolved)
+        if embedder is not None:
+            registry.require_same_embedder(self.name, embedder, built=self._built)
         self._embedder = PerProcess(partial(_load_embedder, self.name, self._files), made=embedder)
         self._models = SearchModels(
             self._settings,
             embedder=self._embedder,
-            load_reranker=partial(_load_reranker, self._settings.reranker),
+            load_reranker=partial(_load_reranker, reranker or self._settings.reranker),
         )
 
     def __enter__(self: Reader) -> Reader:
@@ -139,6 +156,7 @@ class IndexReader:
         order: Literal["score", "document"] = "score",
         rerank: bool | None = None,
         match: Match = "words",
+        without: Sequence[str] = (),
     ) -> Result:
         """Return the passages that answer a query, best first.
 
@@ -153,6 +171,9 @@ class IndexReader:
         `match` is "regex" for a regular expression, also written `re:PATTERN`, or "literal" for a
         text: then the answer is the chunks in which a match begins, in the order of documents,
         without any model. Case counts if the pattern has a capital.
+
+        `without` names rules of the order that are left out, to see what each does: `code`,
+        `copies`, `verbatim` and others (`crx.retrieve.search.RULES`).
 
         An embedder on a server that is down, or whose weights are not installed, leaves BM25 alone,
         and a note, unless `legs` names the dense leg alone.
@@ -171,16 +192,41 @@ class IndexReader:
             within_section=within_section,
             order=order,
             match=match,
+            without=without,
         )
         with self._files.get().searching() as (searcher, notes):
             has_vectors = self.uses_vectors(legs, [searcher])
             parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
             result = run_search(request, parameters=parameters, searcher=searcher)
             empty = describe_empty(result, [searcher])
-        before = (*self._copy_notes(), *notes)
+        before = [*self._copy_notes(), *notes]
         if not before and not empty:
             return result
-        return replace(result, notes=(*before, *result.notes, *empty))
+        return replace(result, notes=(*map(Note.of, before), *result.notes, *empty))
+
+    def get(self, uri: str | os.PathLike[str]) -> Document | None:
+        """Return the document of a URI or a path, None if the index has none."""
+        rows = map(self.store.document, candidate_uris(os.fspath(uri)))
+        row = next(filter(None, rows), None)
+        return None if row is None else self._read_document(row)
+
+    def documents(self, *, where: Where | None = None) -> Iterator[Document]:
+        """Yield the documents that meet a filter (see `search`), in order of their URIs."""
+        store = self.store
+        wanted = store.select(orjson.dumps(mend_filter(where)).decode()) if where else None
+        for row in store.documents():
+            if wanted is None or row.doc in wanted:
+                yield self._read_document(row)
+
+    def _read_document(self, row: _native.DocumentRow) -> Document:
+        return Document(
+            uri=row.uri,
+            text=self.store.text(row.doc),
+            title=row.title,
+            lang=row.lang,
+            metadata=orjson.loads(row.metadata),
+            marks=tuple(read_marks(self.store.marks(row.doc))),
+        )
 
     def uses_vectors(self, legs: Sequence[Leg], searchers: Sequence[StatusReader]) -> bool:
         """Return whether a search of some states, by the models of this index, uses vectors.
@@ -253,12 +299,12 @@ class IndexReader:
         return files
 
 
-def describe_empty(result: Result, searchers: Sequence[StatusReader]) -> list[str]:
+def describe_empty(result: Result, searchers: Sequence[StatusReader]) -> list[Note]:
     """Return a note if nothing was found because the indexes hold no documents."""
     if result.passages or any(each.counts()["documents"] for each in searchers):
         return []
     which = "the index holds" if len(searchers) == 1 else "the indexes hold"
-    return [f'nothing found: {which} no documents; "crx index PATH" adds some']
+    return [Note(f'nothing found: {which} no documents; "crx index PATH" adds some', "nothing")]
 
 
 def open_reader(
@@ -298,5 +344,7 @@ def _load_embedder(name: str, files: PerProcess[OpenIndex]) -> Embedder:
     return registry.load_embedder_of_index(name, built=files.get().settings())
 
 
-def _load_reranker(spec: str) -> Reranker:
-    return registry.load_reranker(spec or registry.SHIPPED_RERANKER)
+def _load_reranker(given: str | Reranker) -> Reranker:
+    if isinstance(given, str):
+        return registry.load_reranker(given or registry.SHIPPED_RERANKER)
+    return given

@@ -97,6 +97,7 @@ class WriteAccess:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._holder: Literal["", "writer", "catch-up"] = ""
+        self._thread = 0
         self._writer: Writer | None = None
         self._next_commit = 0.0
         self._readers: WeakSet[SnapshotHolder] = WeakSet()
@@ -113,17 +114,21 @@ class WriteAccess:
         WriteAccess._guard = threading.Lock()
         WriteAccess._known = WeakValueDictionary()
 
-    def take(self, folder: Path) -> None:
-        """Become the writer. Waits for a catch-up of a search; `Locked` beside another writer."""
+    def take(self, folder: Path, *, timeout_s: float | None = None) -> None:
+        """Become the writer, after other threads of this process.
+
+        Raises `Locked` after `timeout_s` seconds (None: never), and for a thread that writes.
+        """
+        own = threading.get_ident()
         with self._changed:
-            while self._holder == "catch-up":
-                self._changed.wait()
-            if self._holder == "writer":
+            if self._holder == "writer" and self._thread == own:
+                raise Locked(f"{folder}: this thread is writing; end that first")
+            if not self._changed.wait_for(lambda: not self._holder, timeout_s):
                 raise Locked(
                     f"{folder}: another thread of this process (pid {os.getpid()}) is writing; "
                     "wait for it to end"
                 )
-            self._holder = "writer"
+            self._holder, self._thread = "writer", own
 
     def take_for_catch_up(self) -> bool:
         """Become the writer for a moment, if nobody in this process is."""
@@ -185,11 +190,18 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def open_writer(files: LegFiles, access: WriteAccess) -> Iterator[Writer]:
-    """Hold the writer's lock; raises `Locked`, naming the process or thread that holds it."""
-    access.take(files.path)
+def open_writer(
+    files: LegFiles, access: WriteAccess, *, timeout_s: float | None = None
+) -> Iterator[Writer]:
+    """Hold the writer's lock; raises `Locked`, naming the process or thread that holds it.
+
+    `timeout_s` limits the wait for either; None waits for other threads of this process, and for
+    no other process.
+    """
+    access.take(files.path, timeout_s=timeout_s)
     try:
-        writer = replace(_open_writer(files, wait_s=CATCH_UP_S), on_commit=access.release_idle)
+        writer = _open_writer(files, wait_s=CATCH_UP_S, timeout_s=timeout_s or 0.0)
+        writer = replace(writer, on_commit=access.release_idle)
         with contextlib.closing(writer):
             access.share(writer)
             try:
@@ -214,14 +226,19 @@ def catch_up(files: LegFiles, access: WriteAccess) -> str:
     return ""
 
 
-def open_locked_store(folder: Path, *, wait_s: float) -> _native.Store:
-    """Open the store for writing; waits for a lock that is younger than `wait_s`."""
-    latest = time.monotonic() + wait_s
+def open_locked_store(folder: Path, *, wait_s: float, timeout_s: float = 0.0) -> _native.Store:
+    """Open the store for writing; waits for a lock that is younger than `wait_s`.
+
+    For an older one it waits `timeout_s` seconds.
+    """
+    started = time.monotonic()
     while True:
         try:
             return open_store(folder, write=True)
         except Locked:
-            if time.monotonic() >= latest or _lock_age_s(folder) >= wait_s:
+            waited = time.monotonic() - started
+            is_catch_up = waited < wait_s and _lock_age_s(folder) < wait_s
+            if waited >= timeout_s and not is_catch_up:
                 raise
         time.sleep(LOCK_POLL_S)
 
@@ -231,8 +248,8 @@ def _lock_age_s(folder: Path) -> float:
     return time.time() - (folder / "lock").stat().st_mtime
 
 
-def _open_writer(files: LegFiles, *, wait_s: float) -> Writer:
-    store = open_locked_store(files.path, wait_s=wait_s)
+def _open_writer(files: LegFiles, *, wait_s: float, timeout_s: float = 0.0) -> Writer:
+    store = open_locked_store(files.path, wait_s=wait_s, timeout_s=timeout_s)
     try:
         return Writer(
             store,

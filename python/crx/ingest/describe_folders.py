@@ -55,9 +55,16 @@ def redescribed(
         described = with_description(document, path, descriptions, present=present)
         if described is document:
             continue
-        marks = tuple(Mark(**mark) for mark in orjson.loads(store.marks(row.doc)))
-        chunks = [
-            Chunk(r.ordinal, r.start, r.end, r.token_start, r.token_end, r.section, r.text)
-            for r in store.chunks(store.chunk_keys(row.doc))
-        ]
-        yield row, replace(described, text=store.text(row.doc), marks=marks), chunks
+        yield row, *stored_text(store, row, described)
+
+
+def stored_text(
+    store: _native.Store, row: _native.DocumentRow, document: Document
+) -> tuple[Document, list[Chunk]]:
+    """Return a stored document with its text and marks, and its chunks."""
+    marks = tuple(Mark(**mark) for mark in orjson.loads(store.marks(row.doc)))
+    chunks = [
+        Chunk(r.ordinal, r.start, r.end, r.token_start, r.token_end, r.section, r.text)
+        for r in store.chunks(store.chunk_keys(row.doc))
+    ]
+    return replace(document, text=store.text(row.doc), marks=marks), chunks

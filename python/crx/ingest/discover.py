@@ -16,6 +16,7 @@ from pathlib import Path
 
 from crx.config import Settings
 from crx.errors import InputError, UsageError
+from crx.ingest.found_file import FoundFile
 from crx.ingest.ignore import FolderPatterns, IgnoreRules
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import describe_os_error, escape_path, path_of, uri_of
@@ -37,22 +38,6 @@ class Root:
     def at(path: str | os.PathLike[str], *, exclude: Sequence[str] = ()) -> Root:
         """Return the root at a path, which need not exist."""
         return Root(uri_of(path), tuple(exclude))
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file: its path, its URI, the URI of its root, its size in bytes and its time stamps.
-
-    Programs set `mtime_ns` as they like; `changed_ns` is the system's time of the last change, or
-    of the move of a folder that the file is in, if that was later.
-    """
-
-    path: Path
-    uri: str
-    root: str
-    size: int
-    mtime_ns: int
-    changed_ns: int
 
 
 @dataclass(slots=True)

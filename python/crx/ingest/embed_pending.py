@@ -27,7 +27,7 @@ from crx.ingest.embedding_pool import (
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 
 # Chunks that are embedded together: enough to sort by length, few enough that those which gain most
 # come first.

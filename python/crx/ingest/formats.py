@@ -19,18 +19,27 @@ MARKUP = {
 }  # fmt: skip
 # Extensions of compressed files, behind that of what they hold.
 _COMPRESSION = re.compile(r"\.(?:gz|bz2|xz|zst)$", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.[^\W_]{1,12}$")
+# Between letters and a number.
+_GLUED = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _AS_WRITTEN = frozenset(("text", "markdown", *MARKUP.values(), *LANGUAGES.values()))
 
 
 def path_names(uri: str) -> tuple[str, ...]:
-    """Return the names of a source file and its folder, which its outline has.
+    """Return the names of a file and of its folder, by which its documents are found.
 
-    There are none of another file, and of one without an extension.
+    Numbers within a name are repeated as words of their own; parts such as those of `TaxReturn` and
+    `tax_return` are known to the analyzer. The folder of a file in an archive is that within. A
+    record of a file has no name, and neither has a message of a mailbox or a text that is no file.
     """
     *folders, name = re.split("[/#]", uri)
-    name = _COMPRESSION.sub("", name)
-    stem, dot, extension = name.rpartition(".")
-    return (*folders[-1:], stem) if dot + extension.lower() in LANGUAGES and stem else ()
+    if not _EXTENSION.search(name) and ("#" in uri or not folders):
+        return ()
+    stem = _COMPRESSION.sub("", name)
+    stem = _EXTENSION.sub("", stem) or stem
+    names = [*folders[-1:], stem]
+    parts = [_GLUED.sub(" ", name) for name in names]
+    return tuple(dict.fromkeys(name for name in (*names, *parts) if name))
 
 
 def is_as_written(uri: str, metadata: Mapping[str, object]) -> bool:

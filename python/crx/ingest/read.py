@@ -12,12 +12,14 @@ from functools import partial
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
+from crx.ingest.formats import LANGUAGES
+from crx.ingest.found_file import FoundFile
 from crx.ingest.paths import describe_os_error, uri_of
 from crx.ingest.readers import (
     Reader,
@@ -29,14 +31,14 @@ from crx.ingest.readers import (
 )
 from crx.ingest.readers.binary import POSTSCRIPT, describe_binary
 from crx.ingest.readers.content import UNREADABLE, reader_by_content
+from crx.ingest.readers.data_runs import is_search_index, without_data
 from crx.ingest.readers.decode import BinaryFile, decode
+from crx.ingest.readers.escapes import decode_escapes
+from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
 from crx.plugins import load_format
 from crx.types import Document
-
-if TYPE_CHECKING:
-    from crx.ingest.discover import FoundFile
 
 # Bytes that the decompression of one .xz file may take: its preset -9 takes 65 million.
 _XZ_MEMORY = 256_000_000
@@ -140,6 +142,7 @@ _MINIFIED_BYTES = 10_000
 _MINIFIED_BYTES_A_LINE = 500
 
 
+_PROGRAMS = frozenset(LANGUAGES.values())
 # Bytes of a compressed file's content, if the caller sets no limit.
 DEFAULT_MAX_BYTES = 64_000_000
 
@@ -214,11 +217,21 @@ def _read_content(
         return
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
+        if is_search_index(data, name=name):
+            raise NothingToRead("is a search index")
         for document in _choose_reading(data, extension, recognize)(data, name=name):
-            bounded = bound_document(document)
+            bounded = bound_document(_with_title(document, name))
             yield replace(bounded, metadata={**ext, **bounded.metadata})
     except BinaryFile:
         raise NotText(f"is {describe_binary(data)}") from None
+
+
+def _with_title(document: Document, name: str) -> Document:
+    """Return a document whose title is the name of its file, if it is prose and has no other."""
+    is_file = document.uri == name and document.metadata.get("format") not in _PROGRAMS
+    if document.title or not is_file or not (title := name_title(name)):
+        return document
+    return replace(document, title=title, metadata={**document.metadata, "title_from": "name"})
 
 
 def is_archive(extension: str) -> bool:
@@ -315,14 +328,15 @@ class _UnclaimedReader:
         if data.startswith(POSTSCRIPT):
             raise BinaryFile("is PostScript")
         decoded = decode(data)
+        text = without_data(decode_escapes(decoded.text), name=name)
         if page := load_format("crx.recognizers", "man")(decoded, name=name):
             yield page
             return
         # An unknown extension names a format of its own: its structure is not guessed.
-        format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
+        format_, marks = ("text", ()) if suffix(name) else structure(text)
         yield Document(
             uri=name,
-            text=decoded.text,
+            text=text,
             title="",
             metadata={**decoded.metadata(), "format": format_},
             marks=marks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -13,10 +13,16 @@ import orjson
 
 from crx import _native
 from crx.config.folder_descriptions import FolderDescriptions
-from crx.ingest.describe_folders import redescribed, stored_description, with_description
+from crx.ingest.describe_folders import (
+    redescribed,
+    stored_description,
+    stored_text,
+    with_description,
+)
 from crx.ingest.embed import Situated
 from crx.ingest.embed_pending import PendingChunks, vector_key
 from crx.ingest.embedding_prefix import embedding_prefix
+from crx.ingest.readers.file_title import name_title
 from crx.ingest.report import Tally
 from crx.ingest.roots import DESCRIBED
 from crx.ingest.split import split
@@ -111,6 +117,8 @@ class DocumentWriter:
         self._tally = tally
         self._descriptions = descriptions.afresh()
         self._last_put: deque[int] = deque(maxlen=LAST_PUT)
+        # The chunks in each language.
+        self._langs = Counter(dict(store.chunks_by_lang()))
 
     @property
     def last_put(self) -> tuple[int, ...]:
@@ -122,7 +130,8 @@ class DocumentWriter:
         present = stored_description(self._store.document(document.uri))
         document = with_description(document, source.path, self._descriptions, present=present)
         if not document.lang:
-            document = replace(document, lang=_native.detect_lang(document.text))
+            lang = _native.document_lang(document.text, likely=self._likely_lang())
+            document = replace(document, lang=lang)
         chunks = split(
             document,
             token_starts=self._embedder.token_starts(document.text),
@@ -130,8 +139,15 @@ class DocumentWriter:
             overlap=self._budget.overlap,
             in_chars=self._budget.in_chars,
         )
+        self._langs[document.lang] += len(chunks)
         self._situate(document, source, chunks)
         self._tally.count("chunks", len(chunks))
+
+    def _likely_lang(self) -> str:
+        """Return the language of most chunks whose language is known, or ""."""
+        known = {lang: count for lang, count in self._langs.items() if lang}
+        most = max(known, key=lambda lang: known[lang], default="")
+        return most if 2 * known.get(most, 0) > sum(known.values()) else ""
 
     def describe_folders(self) -> None:
         """Commit again what is stored of documents whose folder has another description now.
@@ -152,11 +168,29 @@ class DocumentWriter:
         if wanted != known and (wanted or is_changed):
             self._store.set_settings({**settings, DESCRIBED: wanted})
 
+    def name_again(self, uri: str) -> None:
+        """Commit again what is stored of a renamed document, with outlines that have its name.
+
+        The name of its file is its title if it was before.
+        """
+        row = self._store.document(uri)
+        if row is None:
+            return
+        metadata = orjson.loads(row.metadata)
+        title = name_title(uri) if "title_from" in metadata else row.title
+        document = Document(uri, "", title, row.lang, metadata)
+        self._situate_again(row, *stored_text(self._store, row, document))
+
     def _describe_again(self) -> None:
         for row, document, chunks in redescribed(self._store, self._descriptions):
-            path = str(document.metadata.get("path", ""))
-            source = Source(path, row.source_hash, row.source_size, row.source_mtime_ns)
-            self._situate(document, source, chunks)
+            self._situate_again(row, document, chunks)
+
+    def _situate_again(
+        self, row: _native.DocumentRow, document: Document, chunks: Sequence[Chunk]
+    ) -> None:
+        path = str(document.metadata.get("path", ""))
+        source = Source(path, row.source_hash, row.source_size, row.source_mtime_ns)
+        self._situate(document, source, chunks)
 
     def _situate(self, document: Document, source: Source, chunks: Sequence[Chunk]) -> None:
         situated = self._situator.situate(self._store, document, chunks)

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from crx import context_registry, plugins
 from crx.config.settings import refuse_offline
-from crx.context.prompt import Prompt
 from crx.context.sources import ContextRouter
 from crx.errors import Offline, UsageError
 from crx.jobs.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
 from crx.jobs.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers
 from crx.protocols import Closeable, Embedder, Remote
 from crx.services.destination import Destination
+from crx.services.prompt import Prompt
 from crx.thread_count import thread_count
 from crx.workers.job import Answer, Job, Task
 from crx.workers.local_processes import LocalProcesses

@@ -8,6 +8,8 @@ of the word.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 from crx import _native
@@ -24,8 +26,10 @@ _TOKEN = re.compile(
     r"|(?<!\S)-(?P<word>[^\W\d_]\w[^\s\"]*)"
 )
 _PUNCTUATION = ".,;:!"
-# Characters of the matched texts that stand for a pattern where words of a query are looked for.
+# Characters of the matched texts that stand for a pattern where words of a query are looked for,
+# and the most texts that they are taken from.
 _SHOWN_CHARS = 1000
+_SHOWN_TEXTS = 20
 
 
 class QueryWords(NamedTuple):
@@ -75,7 +79,12 @@ def compile_pattern(pattern: QueryPattern) -> _native.Pattern:
     return _native.Pattern.regex(pattern.source)
 
 
-def matched_text(pattern: QueryPattern, text: str) -> str:
-    """Return the distinct texts that a pattern matches in a text, up to some length, as a query."""
-    spans = compile_pattern(pattern).spans(text)
-    return " ".join(dict.fromkeys(text[start:end] for start, end in spans))[:_SHOWN_CHARS]
+def matched_text(pattern: QueryPattern, texts: Iterable[str]) -> str:
+    """Return the distinct texts that a pattern matches in the first texts, some, as a query."""
+    compiled = compile_pattern(pattern)
+    found: dict[str, None] = {}
+    for text in islice(texts, _SHOWN_TEXTS):
+        found |= dict.fromkeys(text[start:end] for start, end in compiled.spans(text))
+        if sum(map(len, found)) >= _SHOWN_CHARS:
+            break
+    return " ".join(found)[:_SHOWN_CHARS]

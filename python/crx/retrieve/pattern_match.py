@@ -28,6 +28,10 @@ def match_pattern(search: Search) -> Search:
 def _describe_end(end: MatchingEnd, *, k: int) -> str:
     if end == "count":
         return f"more than {k} chunks match; these are the first, and a larger k gives more"
-    if end == "time":
-        return "not all documents were searched: the time was over; use a shorter pattern"
-    return ""
+    limit = {"time": "it took 10 s", "bytes": "it read 4 GB of text"}.get(end)
+    if limit is None:
+        return ""
+    return (
+        f"not all documents were searched: {limit}, the most; use a pattern with a longer literal "
+        "part, or a filter"
+    )

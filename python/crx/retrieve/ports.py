@@ -18,8 +18,8 @@ from crx.retrieve.rows import ChunkRow, DocumentRow, PassageRow
 Keys: TypeAlias = NDArray[np.int64]
 Found: TypeAlias = tuple[Keys, NDArray[np.float32]]
 # What ended a search for a pattern: all texts were searched, there are more matches than were
-# asked for, or the time was over.
-MatchingEnd: TypeAlias = Literal["complete", "count", "time"]
+# asked for, or a bound of the search.
+MatchingEnd: TypeAlias = Literal["complete", "count", "time", "bytes"]
 
 
 class Matching(NamedTuple):
@@ -83,6 +83,7 @@ class TermIndex(LexicalLeg, Protocol):
     def has_term(self, term: str) -> bool: ...
     def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]: ...
     def similar_terms(self, word: str, *, k: int) -> list[str]: ...
+    def compounds_of(self, part: str, *, k: int) -> list[str]: ...
     def containing(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys: ...
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crx.protocols import Embedder
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 
 
 class QueryEmbedder(Embedder, Protocol):

@@ -35,7 +35,7 @@ def _widen_by(search: Search, *, window: Window) -> list[Passage]:
     request = search.request
     query = search.query
     if request.pattern:
-        query = matched_text(request.pattern, "\n".join(hit.text for hit in search.hits))
+        query = matched_text(request.pattern, (hit.text for hit in search.hits))
     return widen(
         search.hits,
         query=query,

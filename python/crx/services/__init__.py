@@ -1,1 +1,1 @@
-"""What the engine knows of services that are sent texts: hosts, costs, jobs in flight."""
+"""Values between the engine and models: prompts, hosts, the work and price of a run, batch jobs."""

@@ -130,7 +130,7 @@ class EngineLexical:
     ) -> Found:
         """Return the best k chunks and their scores, as `_native.Lexical.search`."""
         saturation = Saturation(k1=k1, b=b, weights=weights)
-        (terms,) = _native.query_terms([query], langs=["en"] if langs is None else langs, name=name)
+        terms = _native.query_words(query, langs=["en"] if langs is None else langs, name=name)
         weighted = query_weights(terms, snapshot=self.snapshot, saturation=saturation)
         found = self.snapshot.sparse_topk(weighted, k=k, saturation=saturation, where=self.where)
         return found.keys, found.scores
@@ -158,6 +158,10 @@ class EngineLexical:
 
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return no term: a database has no index of terms by their spelling."""
+        return []
+
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
+        """Return no term, as `similar_terms`."""
         return []
 
 

@@ -32,6 +32,9 @@ from crx_engines.engine.protocol import (
 )
 from crx_engines.folder.local_engine import LocalSnapshot, found_chunk
 
+# What ends a search for a pattern before all texts are searched.
+_UNFINISHED: tuple[MatchingEnd, ...] = ("time", "bytes")
+
 
 class JointSnapshot:
     """The states of several folders; see `engine.protocol.EngineSnapshot`."""
@@ -72,7 +75,7 @@ class JointSnapshot:
             tokens=sum(each.tokens for each in stats),
             outcomes=dict(sum((Counter(each.outcomes) for each in stats), Counter[str]())),
             lengths=(text, outline, context),
-            langs=tuple(lang for lang, _ in langs.most_common() if lang),
+            langs=tuple(lang for lang, _ in langs.most_common()),
             version=sum(each.version for each in stats),
         )
 
@@ -206,6 +209,11 @@ class JointSnapshot:
         return Ranking(keys[order], scores[order])
 
 
+def _best_of_each(found: Iterable[list[str]], *, k: int) -> list[str]:
+    ranked = filter(None, chain.from_iterable(zip_longest(*found)))
+    return list(dict.fromkeys(ranked))[:k]
+
+
 @dataclass(frozen=True, slots=True)
 class JointTerms:
     """The terms of several folders; see `retrieve.ports.TermIndex`."""
@@ -245,9 +253,11 @@ class JointTerms:
 
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms that are spelled like a word, the best of each folder first."""
-        found = [folder.lexical.similar_terms(word, k=k) for folder in self.folders]
-        ranked = filter(None, chain.from_iterable(zip_longest(*found)))
-        return list(dict.fromkeys(ranked))[:k]
+        return _best_of_each((each.lexical.similar_terms(word, k=k) for each in self.folders), k=k)
+
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
+        """Return at most k terms that have a part of a word, the best of each folder first."""
+        return _best_of_each((each.lexical.compounds_of(part, k=k) for each in self.folders), k=k)
 
     def containing(
         self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
@@ -312,8 +322,8 @@ class JointSearcher:
         keys = self.snapshot.merge_keys(each.keys for each in found)
         faults = [fault for each in found for fault in each.faults]
         ended = {each.end for each in found}
-        if "time" in ended:
-            return Matching(keys[:k], "time", faults)
+        if unfinished := next((each for each in _UNFINISHED if each in ended), None):
+            return Matching(keys[:k], unfinished, faults)
         end: MatchingEnd = "count" if "count" in ended or len(keys) > k else "complete"
         return Matching(keys[:k], end, faults)
 

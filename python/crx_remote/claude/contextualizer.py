@@ -18,10 +18,10 @@ from typing import Any
 from crx.config import refuse_offline
 from crx.context.chunk_groups import GroupPrompt
 from crx.context.chunk_prompt import restore_order
-from crx.context.prompt import Prompt
 from crx.errors import UsageError
 from crx.services.metering import Estimate, Price
 from crx.services.pending_jobs import PendingJobs
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.claude.batch_queue import BatchQueue
 from crx_remote.claude.batch_waves import BatchRun

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crx.context.prompt import Prompt
 from crx.errors import UsageError
 from crx.services.metering import Price, ServiceUsage
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Document
 from crx_remote.claude.catalog import ModelFacts, model_facts
 from crx_remote.completion import Completion

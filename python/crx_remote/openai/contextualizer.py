@@ -16,8 +16,8 @@ from typing import Any
 from crx.backends.options import typed_options
 from crx.context.chunk_groups import GroupPrompt
 from crx.context.excerpts import Excerpt
-from crx.context.prompt import Prompt
 from crx.services.metering import Estimate, Price, ServiceUsage, parse_price
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Document
 from crx_remote.errors import refuse_below
 from crx_remote.openai.client import OpenAIClient

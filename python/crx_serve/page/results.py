@@ -13,17 +13,17 @@ from markupsafe import Markup
 
 from crx import _native
 from crx.errors import NotFound
-from crx.index.snapshot import is_told_by_status
 from crx.ingest.formats import LANGUAGES
 from crx.show.excerpt import ExcerptRow, find_excerpt
-from crx.types import Hit
+from crx.text.query_terms import marked_terms
+from crx.types import Hit, Note
 from crx_serve.facets import Facets, count_documents, merge_facets
 from crx_serve.page.chips import list_filters
 from crx_serve.page.form import CHUNKS, SearchForm, document_url
 from crx_serve.page.locations import cite, describe_location, shorten_path, text_lang
 from crx_serve.page.original import original_url
 from crx_serve.page.templates import render
-from crx_serve.page.text_pieces import Piece, marked_terms, split_words
+from crx_serve.page.text_pieces import Piece, split_words
 from crx_serve.passages import as_passage
 from crx_serve.requests import MAX_HITS
 from crx_serve.responses import FoundPassage, SearchResults
@@ -46,7 +46,7 @@ _STAGES = {
     "code": "Source code",
     "recency": "Recency",
     "rerank": "Reranker",
-    "exact": "Exact match",
+    "verbatim": "Exact match",
 }
 
 
@@ -120,7 +120,7 @@ def render_results(
         "form": form,
         "where": msgspec.json.encode(form.where).decode(),
         "is_quick": is_quick,
-        "notes": [each for each in found.notes if not is_told_by_status(each)],
+        "notes": [each for each in found.notes if Note.of(each).kind != "state"],
         "documents": documents,
         "passage_count": len(found.passages),
         "filters": list_filters(form, facets, folder=folder),

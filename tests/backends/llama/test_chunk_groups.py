@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crx.context.chunk_groups import lines_grammar
-from crx.context.prompt import Prompt
 from crx.errors import UsageError
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Document
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ CHUNKS = [
 def separate_session(path: Path, *, slots: int, max_tokens: int) -> Session:
     from crx.backends.llama.model import LlamaModel, NativeLog
     from crx.backends.llama.session import Session
-    from crx.context.compute_usage import ComputeUsage
+    from crx.services.compute_usage import ComputeUsage
 
     model = LlamaModel(
         str(path), gpu_layers=0, extra_buffers=True, log=NativeLog(), heartbeat=lambda: None
@@ -221,7 +221,7 @@ def test_the_estimated_work_of_groups_is_within_a_quarter_of_the_work_done(
     pytest.importorskip("gguf")
     from crx.backends.llama.contextualizer import Llama
     from crx.backends.llama.options import LlamaOptions
-    from crx.context.compute_usage import Pace, Work
+    from crx.services.compute_usage import Pace, Work
 
     settings = LlamaOptions(threads=1, prompt="window")
     with Llama(models / "random.gguf", settings=settings) as model:

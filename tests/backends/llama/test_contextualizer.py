@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crx.context.prompt import Prompt
 from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 
 pytest.importorskip("llama_cpp")
@@ -24,10 +24,10 @@ from crx.backends.hashed import HashedEmbedder
 from crx.backends.llama import contextualizer as llama
 from crx.backends.llama.contextualizer import Llama
 from crx.backends.llama.options import LlamaOptions
-from crx.context.compute_usage import Pace, Work
 from crx.context.estimate import plan
 from crx.context_registry import load_contextualizer, load_cost_model
 from crx.registry import load_generator
+from crx.services.compute_usage import Pace, Work
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
 

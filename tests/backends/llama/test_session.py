@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crx.context.prompt import Prompt
+from crx.services.prompt import Prompt
 
 pytest.importorskip("llama_cpp")
 pytest.importorskip("gguf")
@@ -19,7 +19,7 @@ from crx.backends.llama.chat_template import CHATML
 from crx.backends.llama.model import LlamaModel, NativeLog
 from crx.backends.llama.prompt_tokens import PromptTokenizer
 from crx.backends.llama.session import SequenceResult, Session, Slot
-from crx.context.compute_usage import ComputeUsage
+from crx.services.compute_usage import ComputeUsage
 
 PREFIX = "The heron stands in the shallow water and waits for the fish. " * 6
 SUFFIXES = [f"Chunk {i} of the survey, on colony {i * 37}: " + "nests " * i for i in range(11)]

@@ -15,11 +15,11 @@ from local_server import Fault
 from numbered import NUMBERS, RecordedSleep, context_of, dollars_of, numbered, paragraphs
 from remote_contexts import make_openai
 
-from crx.context.prompt import Prompt
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
 from crx.services.destination import Destination
 from crx.services.metering import Price, ServiceUsage
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.openai.contextualizer import OpenAIContexts
 from crx_remote.remote_contextualizer import RemoteContextualizer

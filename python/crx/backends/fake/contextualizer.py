@@ -20,10 +20,10 @@ from dataclasses import dataclass, fields
 from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap
 from crx.context.chunk_prompt import ChunkPrompt, Validate, restore_order
-from crx.context.compute_usage import ComputeUsage
-from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
+from crx.services.compute_usage import ComputeUsage
+from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, ContextStatus, Document
 from crx.workers.child import child_command
 from crx.workers.parent import Parent, run_child

@@ -16,8 +16,8 @@ from crx.backends.llama.chat_template import read_template
 from crx.backends.llama.model import LlamaModel, ModelRefused, NativeLog, PromptFailed
 from crx.backends.llama.prompt_tokens import PromptTokenizer, StreamingDecoder
 from crx.backends.llama.session import EXTRA_SEQUENCES, STEP_TOKENS, SequenceResult, Session
-from crx.context.compute_usage import ComputeUsage
 from crx.errors import ModelError
+from crx.services.compute_usage import ComputeUsage
 from crx.workers.limits import limit_process
 from crx.workers.messages import Message
 from crx.workers.parent import Parent, run_child

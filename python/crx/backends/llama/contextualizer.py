@@ -36,12 +36,12 @@ from crx.context.chunk_groups import (
     LineCounts,
 )
 from crx.context.chunk_prompt import Answers, ChunkPrompt, restore_order
-from crx.context.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
 from crx.context.excerpts import Excerpt, excerpts
-from crx.context.prompt import Prompt
 from crx.context.validate import ContextValidator
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
+from crx.services.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
+from crx.services.prompt import Prompt
 from crx.thread_count import thread_count
 from crx.types import Chunk, Context, Document
 from crx.workers.child import child_command

@@ -26,7 +26,7 @@ from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_file
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.registry import load_generator
-from crx.services.destination import sending_notice, text_bytes
+from crx.sending import sending_notice, text_bytes
 from crx.types import Document
 
 # Stretches tried for each question wanted, where a generator fails at many.

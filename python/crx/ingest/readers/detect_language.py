@@ -10,10 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from tree_sitter import Query, QueryCursor
-
 from crx.ingest.formats import LANGUAGES
-from crx.ingest.readers.code import Unparsed, load_grammar, parse
+from crx.ingest.readers.code import load_grammars
 
 # Tuned on 1,000 files of 27 formats, about half of them source files of these languages.
 _COUNTED = 40_000  # characters in which matches are counted
@@ -126,12 +124,17 @@ _INTERPRETER = re.compile(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?([a-zA-Z]+)")
 
 
 def detect_language(text: str) -> str:
-    """Return the language of a source text as `formats.LANGUAGES` names it, else ""."""
+    """Return the language of a source text as `formats.LANGUAGES` names it, else "".
+
+    Without grammars it is that of the interpreter in the first line.
+    """
     if run := _INTERPRETER.match(text):
         program = run[1].lower()
         language = _INTERPRETERS.get(program, program)
         if language in LANGUAGES.values():
             return language
+    if (grammars := load_grammars()) is None:
+        return ""
     bare = _COMMENT.sub("", text[:_COUNTED])
     lines = sum(1 for line in bare.split("\n") if line.strip())
     counts = {language: _count(language, bare) for language in _PATTERNS}
@@ -139,7 +142,7 @@ def detect_language(text: str) -> str:
     tried: list[tuple[float, int, str]] = []
     for language in sorted(counts, key=lambda language: -counts[language])[:_TRIED]:
         if counts[language] >= _FEWEST and counts[language] * _DENSITY >= lines:
-            wrong = _error_share(sample, language)
+            wrong = grammars.error_share(sample, language)
             if wrong <= _WRONG:
                 tried.append((round(wrong, 2), -counts[language], language))
     return min(tried)[2] if tried else ""
@@ -153,25 +156,3 @@ def _count(language: str, bare: str) -> int:
 @cache
 def _pattern(language: str) -> re.Pattern[str]:
     return re.compile("|".join(_PATTERNS[language]), re.MULTILINE)
-
-
-@cache
-def _errors(language: str) -> Query:
-    return Query(load_grammar(language), "(ERROR) @error")
-
-
-def _error_share(sample: str, language: str) -> float:
-    """Return the share of the text that lies in errors of its syntax tree; 1 without a grammar."""
-    source = sample.encode("utf-8", errors="replace")
-    try:
-        root = parse(source, language=language)
-    except Unparsed:
-        return 1.0
-    if not root.has_error:
-        return 0.0
-    covered = reach = 0
-    errors = QueryCursor(_errors(language)).captures(root).get("error", [])
-    for node in sorted(errors, key=lambda node: node.start_byte):
-        covered += max(0, node.end_byte - max(reach, node.start_byte)) + 1
-        reach = max(reach, node.end_byte)
-    return covered / max(1, len(source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from xml.etree.ElementTree import Element
 
 from crx.ingest.readers.file_title import squeeze
@@ -15,6 +16,7 @@ from crx.ingest.readers.xml_package import (
     walk,
 )
 
+_SPACES = {"br": " ", "cr": " ", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
 _DESCRIBED = frozenset(("cNvPr", "docPr"))
 # What programs write as the description of a picture: the name of its file, and who wrote it.
 _FILE_NAME = re.compile(r"\S+\.\w{2,4}|(?i:https?|file):\S+|(?i:[a-z]):\\.*")
@@ -52,17 +54,17 @@ def chart_lines(chart: Element) -> list[str]:
     return [*dict.fromkeys(line for line in (*paragraphs(chart), *names) if line)]
 
 
-def paragraphs(root: Element) -> list[str]:
+def paragraphs(root: Element, *, skip: Container[str] = NOT_TEXT) -> list[str]:
     """Return the paragraphs that have text, each as a line."""
     lines: list[str] = []
-    for element, closing in walk(root, skip=NOT_TEXT):
+    for element, closing in walk(root, skip=skip):
         name = local_name(element)
         if closing:
             continue
         if name == "p":
             lines.append("")
-        elif lines and (name in ("br", "tab") or (name == "t" and element.text)):
-            lines[-1] += {"br": " ", "tab": "\t"}.get(name, element.text or "")
+        elif lines and (name in _SPACES or name == "t"):
+            lines[-1] += _SPACES.get(name) or element.text or ""
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -70,6 +72,10 @@ def description(element: Element) -> str:
     """Return the alternative text that an element gives for a picture or shape, or ""."""
     if local_name(element) not in _DESCRIBED:
         return ""
-    written = attribute(element, "descr") or attribute(element, "title")
+    return plain_description(attribute(element, "descr") or attribute(element, "title"))
+
+
+def plain_description(written: str) -> str:
+    """Return an alternative text as one line, "" for what programs write of themselves."""
     text = squeeze(_GENERATED.sub("", written))
     return "" if _FILE_NAME.fullmatch(text) else text

@@ -2,7 +2,7 @@
 
 A chapter is a page of the book's spine; its text and headings are those that the reader of HTML
 finds. Its label is the title in the table of contents, else its first heading, else its number. The
-page of the table of contents itself is left out.
+page of the table of contents itself is left out, and a chapter that cannot be read is.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote, urldefrag
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.readers import html
 from crx.ingest.readers.file_title import squeeze, written_title
+from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.readers.xml_package import Archive, all_text, attribute, children, find, local_name
 from crx.types import Document, Scalar
@@ -29,6 +31,7 @@ _EMPTY = re.compile(
     rb"<((?!(?:br|hr|img|meta|link|input|col|area|base|source|wbr)\b)[a-zA-Z][\w:-]*)"
     rb"((?:\s[^<>]*)?)/>"
 )
+_PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")  # a spine may have them
 _METADATA = {"creator": "author", "description": "description"}
 
 
@@ -39,17 +42,25 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     root = archive.read_xml(package)
     items = _items(root, posixpath.dirname(package))
     chapters = [items[id_] for id_ in _spine(root) if id_ in items]
+    left_out = LeftOut()
     _refuse_protected(archive, chapters)
-    labels = _contents(archive, items.values())
+    none: Mapping[str, str] = {}
+    labels = left_out.attempt(
+        "table of contents", lambda: _contents(archive, items.values()), plain=none
+    )
     text = TextBuilder()
     for number, chapter in enumerate(chapters, start=1):
-        if "nav" not in chapter.roles and chapter.path in archive:
+        if "nav" not in chapter.roles and not chapter.type.startswith(_PICTURES):
             label = labels.get(chapter.path, "")
-            _add_chapter(text, archive.read(chapter.path), label=label, number=number)
+            add = partial(_add_chapter, text, archive, chapter.path, label=label, number=number)
+            left_out.attempt(f"chapter {number}", add, plain=None)
     if not text:
-        raise InputError("has no text")
+        if left_out:
+            raise InputError(left_out.lines()[0])
+        raise NothingToRead("has no text")
     title, lang, metadata = _properties(root)
-    yield text.build(name, title=title, lang=lang, metadata={**metadata, "format": "epub"})
+    metadata = {**metadata, **left_out.metadata(), "format": "epub"}
+    yield text.build(name, title=title, lang=lang, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +140,11 @@ def _ncx_links(root: Element) -> list[tuple[str, str]]:
     return links
 
 
-def _add_chapter(text: TextBuilder, data: bytes, *, label: str, number: int) -> None:
+def _add_chapter(
+    text: TextBuilder, archive: Archive, path: str, *, label: str, number: int
+) -> None:
     try:
-        page = html.read_page(_EMPTY.sub(rb"<\1\2></\1>", data))
+        page = html.read_page(_EMPTY.sub(rb"<\1\2></\1>", archive.read(path)))
     except NotText as failed:
         raise InputError(f"is damaged: chapter {number} {failed}") from failed
     first = page.headings[0].label if page.headings else ""

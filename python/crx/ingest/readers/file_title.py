@@ -16,7 +16,8 @@ _NO_TITLE = re.compile(
 # A file's name that says something has a word; scanners, cameras and downloads give others.
 _NAMED = re.compile(r"[^\W\d_]{4}|[\u3040-\u9fff]{2}")
 _NO_NAME = re.compile(
-    r"(?:scan|document|doc|download|image|img|file|untitled|output|print|page|temp|attachment)?"
+    r"(?:scan|document|doc|download|image|img|file|untitled|output|print|page|temp|attachment"
+    r"|index|readme|home|main)?"
     r"[\W\d_]*(?:[0-9a-f]{8,}[\W\d_]*)*",
     re.IGNORECASE,
 )
@@ -30,7 +31,8 @@ def written_title(written: str) -> str:
 
 def name_title(name: str) -> str:
     """Return the words of a file's name, or "" if it is hardly a title."""
-    stem = name.rpartition("/")[2].rpartition(".")[0]
+    last = re.split("[/#]", name)[-1]
+    stem = last.rpartition(".")[0] or last
     words = " ".join(re.split(r"[\s_+-]+", squeeze(stem))).strip()
     return words if _NAMED.search(words) and not _NO_NAME.fullmatch(words) else ""
 

@@ -18,10 +18,11 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from itertools import chain
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.readers import load_reader, reader_for, reader_name
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.content import POSTMARK, reader_by_content
+from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.mime import MALFORMED, Letter, parse
 from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.text_builder import TextBuilder
@@ -102,7 +103,7 @@ class _MailReader:
         """Raise `InputError` if anything could not be read, `NotText` if there is no text."""
         if not self._bad:
             if self._blank and not self._count:
-                raise NotText("has no text")
+                raise NothingToRead("has no text")
             return
         read = f"{self._count} messages" if self._count else ""
         raise InputError(describe_unread(self._bad, read=read))
@@ -122,7 +123,7 @@ class _MailReader:
                 yield from self.read(content, uri, level=level + 1)
             return
         try:
-            yield from _documents(content, uri, part_of=part_of)
+            yield from _documents(content, uri, file=file, part_of=part_of)
         except NotText:
             return
         except InputError as why:
@@ -155,8 +156,8 @@ def _messages(data: bytes, *, emlx: bool) -> Iterator[bytes]:
 
 def _parse(source: bytes) -> Letter:
     if source.startswith(OLE):
-        parts, files = load_format("crx.mail", "msg")(source)
-        return Letter(parts, files, format="msg")
+        letter: Letter = load_format("crx.mail", "msg")(source)
+        return letter
     return parse(source)
 
 
@@ -178,7 +179,7 @@ def _document(letter: Letter, uri: str) -> Document:
     if letter.files:
         metadata["attachments"] = [file for file, _ in letter.files]
     if not text:
-        raise NotText("has no text")
+        raise NothingToRead("has no text")
     return text.build(uri, title=headers["Subject"], metadata=metadata)
 
 
@@ -195,15 +196,18 @@ def _date(written: str) -> str:
         return ""
 
 
-def _documents(content: bytes, uri: str, *, part_of: str) -> Iterator[Document]:
+def _documents(content: bytes, uri: str, *, file: str, part_of: str) -> Iterator[Document]:
     """Yield the documents of an attachment, if a reader claims its content or its extension."""
-    extension = suffix(uri)
+    extension = suffix(file)
     named = reader_by_content(content, extension, named=reader_name(extension))
     reader = load_reader(named) if named else reader_for(extension)
     if reader is None or named == "mail":
         return
     for document in reader.read(content, name=uri):
         metadata = {**document.metadata, "as_written": False, "ext": extension.removeprefix(".")}
+        title = document.title
+        if "title_from" in metadata or not title:
+            title, metadata["title_from"] = name_title(file), "name"
         if part_of:
             metadata["part_of"] = part_of
-        yield replace(document, metadata=metadata)
+        yield replace(document, title=title, metadata=metadata)

@@ -1,8 +1,9 @@
 """Reader of OpenDocument texts and presentations, zipped or as one flat XML file.
 
-Headings have their outline level, a list item begins with a dash, a row of a table is a line with
-tabs between its cells, and notes follow the text. Tables of contents, comments and tracked changes
-are left out, as are dates, footers and numbers of slides. Each slide is a mark.
+Headings have their outline level; they and the items of lists begin with their number, or a dash. A
+row of a table is a line with tabs between its cells, and notes follow the text. Tables of contents,
+comments and tracked changes are left out, as are dates, footers and numbers of slides. Each slide
+is a mark.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
+from crx.ingest.readers.drawings import plain_description
 from crx.ingest.readers.file_title import squeeze, written_title
+from crx.ingest.readers.left_out import LeftOut
+from crx.ingest.readers.list_numbers import prefixed
+from crx.ingest.readers.odf_numbering import OdfNumbering
 from crx.ingest.readers.text_builder import OpenTables, TextBuilder
 from crx.ingest.readers.xml_package import (
     Archive,
@@ -28,14 +33,17 @@ from crx.types import Document, Scalar
 
 extensions = (".odt", ".ott", ".fodt", ".odp", ".otp", ".fodp")
 
-_CONTENT, _META, _MANIFEST = "content.xml", "meta.xml", "META-INF/manifest.xml"
+_CONTENT, _STYLES, _META = "content.xml", "styles.xml", "meta.xml"
+_MANIFEST = "META-INF/manifest.xml"
 _HIDDEN = frozenset((
     "annotation", "tracked-changes", "table-of-content", "illustration-index", "table-index",
     "alphabetical-index", "user-index", "sequence-decls", "forms", "event-listeners", "desc",
     "ruby-text", "footer-decl", "header-decl", "date-time-decl", "script",
+    "number",
 ))  # fmt: skip
 _SHAPES = frozenset(("frame", "custom-shape", "rect", "ellipse", "line", "connector", "polygon"))
 _REPEATED = frozenset(("date-time", "footer", "header", "page-number"))
+_ITEMS = frozenset(("list-item", "list-header"))
 _CELLS = frozenset(("table-cell", "covered-table-cell"))
 _SPACE = re.compile(r"[ \t\n\r]+")
 _MOST_SPACES = 100  # that one element may stand for
@@ -44,18 +52,25 @@ _METADATA = {"creator": "author", "keyword": "keywords", "description": "descrip
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the document's text with its headings or slides."""
-    content, meta = _parts(data, is_flat=name.lower().endswith((".fodt", ".fodp")))
+    left_out = LeftOut()
+    content, styles, meta = _parts(
+        data, left_out, is_flat=name.lower().endswith((".fodt", ".fodp"))
+    )
     body = find(content, "body")
     if body is None or not len(body):
         raise InputError("is damaged: has no body")
     kind = local_name(body[0])
-    reading = _OdfBodyReader(_title_styles(content))
+    numbering = left_out.attempt(
+        "list numbers", lambda: OdfNumbering([styles, content]), plain=OdfNumbering(())
+    )
+    reading = _OdfBodyReader(_title_styles(content), numbering)
     reading.read(body[0])
     if not reading.text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title, metadata = _properties(meta)
     if kind == "presentation":
         metadata["slides"] = reading.slides
+    metadata |= left_out.metadata()
     metadata["format"] = "odp" if kind == "presentation" else "odt"
     yield reading.text.build(name, title=title or reading.title, metadata=metadata)
 
@@ -71,33 +86,41 @@ def properties(archive: Archive) -> tuple[str, dict[str, Scalar | list[Scalar]]]
     return _properties(archive.read_xml(_META) if _META in archive else None)
 
 
-def _parts(data: bytes, *, is_flat: bool) -> tuple[Element, Element | None]:
-    """Return the elements that contain the content and the properties."""
+def _parts(
+    data: bytes, left_out: LeftOut, *, is_flat: bool
+) -> tuple[Element, Element, Element | None]:
+    """Return the elements that contain the content, the styles and the properties."""
     if is_flat:
         root = parse_xml(data, part="the file")
-        return root, root
+        return root, root, root
     archive = Archive(data)
     refuse_encrypted(archive)
-    meta = archive.read_xml(_META) if _META in archive else None
-    return archive.read_xml(_CONTENT), meta
+    content = archive.read_xml(_CONTENT)
+    styles, meta = content, None
+    if _STYLES in archive:
+        styles = left_out.attempt("styles", lambda: archive.read_xml(_STYLES), plain=content)
+    if _META in archive:
+        meta = left_out.attempt("properties", lambda: archive.read_xml(_META), plain=None)
+    return content, styles, meta
 
 
 class _OdfBodyReader:
     """The state of reading a body."""
 
-    def __init__(self, title_styles: frozenset[str]) -> None:
+    def __init__(self, title_styles: frozenset[str], numbering: OdfNumbering) -> None:
         self.text = TextBuilder()
         self.title = ""
         self.slides = 0
         self._title_styles = title_styles
+        self._numbering = numbering
         self._tables = OpenTables()
-        self._paragraphs: list[list[str]] = []
+        self._paragraphs: list[tuple[str, list[str]]] = []  # their numbers and texts
         self._hidden = 0
         self._classes: list[str] = []  # of the shapes around: their role in the presentation
-        self._prefix = ""
         self._gap = "\n\n"
         self._notes: list[str] = []  # that follow the text
         self._note: list[str] | None = None  # the one that is being read
+        self._descriptions: list[str] = []  # of pictures, which follow the paragraph
 
     def read(self, body: Element) -> None:
         """Add the text of a body, then its notes."""
@@ -112,20 +135,24 @@ class _OdfBodyReader:
 
     def _open(self, name: str, element: Element) -> None:
         role = attribute(element, "class")
+        if _is_description(name, element) and not self._hidden:
+            self._descriptions.append(plain_description(all_text(element)))
         if _is_hidden(name, element, role):
             self._hidden += 1
         if self._hidden:
             return
         if name in ("p", "h"):
-            self._paragraphs.append([])
+            self._paragraphs.append((self._number(name, element), []))
         elif name == "page":
             self.slides += 1
             self.text.begin("slide", str(self.slides))
         elif name in _SHAPES or name == "notes":
             self._classes.append(role or name)
             self._gap = "\n\n"
-        elif name == "list-item":
-            self._prefix = "- " if not self.slides else ""
+        elif name == "list":
+            self._numbering.open_list(element)
+        elif name in _ITEMS:
+            self._numbering.open_item(element)
         elif name == "table":
             self._tables.open_table()
         elif name == "table-row":
@@ -141,14 +168,16 @@ class _OdfBodyReader:
         if self._hidden:
             self._hidden -= _is_hidden(name, element, attribute(element, "class"))
         elif name in ("p", "h"):
-            level = number(attribute(element, "outline-level"), default=1) if name == "h" else 0
-            self._add_paragraph(
-                "".join(self._paragraphs.pop()), level, attribute(element, "style-name")
-            )
+            number, parts = self._paragraphs.pop()
+            style = attribute(element, "style-name")
+            self._add_paragraph(number, "".join(parts), _level(name, element), style)
         elif name in _SHAPES or name == "notes":
             self._classes.pop()
-        elif name == "list-item":
-            self._prefix = ""
+            self._add_descriptions()
+        elif name == "list":
+            self._numbering.close_list()
+        elif name in _ITEMS:
+            self._numbering.close_item()
         elif name == "table":
             self._tables.close_table(self.text)
         elif name == "note-citation":
@@ -160,11 +189,20 @@ class _OdfBodyReader:
 
     def _add(self, text: str) -> None:
         if self._paragraphs and not self._hidden:
-            self._paragraphs[-1].append(text)
+            self._paragraphs[-1][1].append(text)
 
-    def _add_paragraph(self, text: str, level: int, style: str) -> None:
-        text = text.strip(" ")
+    def _number(self, name: str, element: Element) -> str:
+        """Return the number of the paragraph that begins; on slides only digits and letters."""
+        if name == "h":
+            found = self._numbering.number_heading(element, _level(name, element))
+        else:
+            found = self._numbering.number_paragraph()
+        return "" if found == "-" and (self.slides or self._tables) else found
+
+    def _add_paragraph(self, number: str, text: str, level: int, style: str) -> None:
+        text = prefixed(number, text.strip(" "))
         if not text:
+            self._add_descriptions()
             return
         if self._note is not None:
             self._note.append(text)
@@ -174,19 +212,39 @@ class _OdfBodyReader:
             self.text.add_heading(text, level=level or 1)
         elif "notes" in self._classes:
             self.text.add(f"Notes: {text}" if self._gap == "\n\n" else text, gap=self._gap)
-        elif self._prefix:
-            self.text.add(self._prefix + text, gap="\n")
+        elif number:
+            self.text.add(text, gap="\n")
         else:
             self.text.add(text, gap=self._gap)
             if style in self._title_styles and not self.title:
                 self.title = squeeze(text)
-        self._prefix = ""
         self._gap = "\n" if self._classes else "\n\n"
+        self._add_descriptions()
+
+    def _add_descriptions(self) -> None:
+        """Add the descriptions of pictures, unless a paragraph is open."""
+        if self._paragraphs or not self._descriptions:
+            return
+        lines = "\n".join(filter(None, self._descriptions))
+        self._descriptions = []
+        if self._tables:
+            self._tables.add(lines)
+        else:
+            self.text.add(lines)
+
+
+def _level(name: str, element: Element) -> int:
+    """Return the outline level of a heading, 0 for another paragraph."""
+    return number(attribute(element, "outline-level"), default=1) if name == "h" else 0
 
 
 def _is_hidden(name: str, element: Element, role: str) -> bool:
-    is_description = name == "title" and "svg" in str(element.tag)
-    return name in _HIDDEN or role in _REPEATED or is_description
+    return name in _HIDDEN or role in _REPEATED or _is_description(name, element)
+
+
+def _is_description(name: str, element: Element) -> bool:
+    """Return whether an element is the title or the description of a picture or shape."""
+    return name in ("title", "desc") and "svg" in str(element.tag)
 
 
 def _written(name: str, element: Element) -> str:

@@ -3,7 +3,8 @@
 A line at the top or bottom of a page, apart from the others, is dropped if it stands there on other
 pages too. Its numbers must be the same there, but for one that may count the pages: what differs in
 other numbers, such as the amounts of payslips, is text. Where a line is first seen it is kept if it
-has words that the text has nowhere else, or numbers that count no pages. A number alone, or between
+has words that the text has nowhere else, or numbers that count no pages. A page of three such lines
+and no others is a page of text, which others resemble. A number alone, or between
 dashes, is that of a page if it stands at one height and grows by one on three pages in a row or
 more; else it may be the last row of a table.
 """
@@ -25,6 +26,7 @@ _EDGE_LINES = 2
 _APART = 0.4
 _LARGER = 1.15
 _LEAST_WORDS = 4  # characters
+_LEAST_LINES = 3  # with words, of a page of text
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 _DASHES = "-–— "
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -73,6 +75,10 @@ def drop_furniture(pages: Sequence[list[PageLine]], *, body_size: float) -> list
     dropped = [
         _repeated_lines(found, number, counts, page_numbers) for number, found in enumerate(edges)
     ]
+    for page, own in zip(pages, dropped, strict=True):
+        worded = sum(len(_words(page[at])) >= _LEAST_WORDS for at in own)
+        if len(own) == len(page) and worded >= _LEAST_LINES:
+            own.clear()
     seen = {
         _words(line)
         for page, own in zip(pages, dropped, strict=True)

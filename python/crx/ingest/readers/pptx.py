@@ -1,19 +1,24 @@
 """Reader of PowerPoint presentations (Office Open XML): the text of each slide, and its notes.
 
-A slide's title is a heading; its other shapes follow in their order, a paragraph a line. Dates,
-footers and slide numbers, which repeat on every slide, are left out. Each slide is a mark.
+A slide's title is a heading; its other shapes follow in their order, a paragraph a line, then the
+descriptions of its pictures, its charts and diagrams. Dates, footers and slide numbers, which
+repeat on every slide, are left out. Each slide is a mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
+from crx.ingest.readers.drawings import description, linked_lines
+from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.readers.xml_package import (
     NOT_TEXT,
     Archive,
+    Relationship,
     attribute,
     find,
     local_name,
@@ -22,13 +27,14 @@ from crx.ingest.readers.xml_package import (
     relationships,
     walk,
 )
-from crx.types import Document
+from crx.types import Document, Scalar
 
 extensions = (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm")
 
 _MAIN = "ppt/presentation.xml"
 _TITLES = frozenset(("title", "ctrTitle"))
 _REPEATED = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
+_NOTES = "notesSlide"  # the type of the link to them
 _SHAPES = frozenset(("sp", "graphicFrame"))
 
 
@@ -37,15 +43,19 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     archive = Archive(data)
     text = TextBuilder()
     slides = _slides(archive, related(archive, "", "officeDocument") or _MAIN)
+    left_out = LeftOut()
     for ordinal, path in enumerate(slides, start=1):
         text.begin("slide", str(ordinal))
-        _add_slide(archive, path, text)
+        add = partial(_add_slide, archive, path, text, left_out, ordinal)
+        left_out.attempt(f"slide {ordinal}", add, plain=None)
     if not text:
-        raise InputError("has no text")
-    title, metadata = properties(archive)
-    yield text.build(
-        name, title=title, metadata={**metadata, "slides": len(slides), "format": "pptx"}
-    )
+        if left_out:
+            raise InputError(left_out.lines()[0])
+        raise NothingToRead("has no text")
+    nothing: tuple[str, dict[str, Scalar | list[Scalar]]] = ("", {})
+    title, metadata = left_out.attempt("properties", partial(properties, archive), plain=nothing)
+    metadata = {**metadata, **left_out.metadata(), "slides": len(slides), "format": "pptx"}
+    yield text.build(name, title=title, metadata=metadata)
 
 
 def _slides(archive: Archive, part: str) -> list[str]:
@@ -58,9 +68,11 @@ def _slides(archive: Archive, part: str) -> list[str]:
     return [paths[id_] for id_ in ids if id_ in paths]
 
 
-def _add_slide(archive: Archive, path: str, text: TextBuilder) -> None:
-    shapes = list(_shapes(archive.read_xml(path)))
-    for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
+def _add_slide(
+    archive: Archive, path: str, text: TextBuilder, left_out: LeftOut, ordinal: int
+) -> None:
+    root = archive.read_xml(path)
+    for shape in sorted(_shapes(root), key=lambda shape: _placeholder(shape) not in _TITLES):
         kind = _placeholder(shape)
         if kind in _TITLES:
             text.add_heading(" ".join(_lines(shape)), level=1)
@@ -68,15 +80,20 @@ def _add_slide(archive: Archive, path: str, text: TextBuilder) -> None:
             text.add_table([[" ".join(_lines(cell)) for cell in row] for row in _rows(table)])
         elif kind not in _REPEATED:
             text.add("\n".join(_lines(shape)))
-    links = relationships(archive, path)
-    for link in links:
-        if link.type == "diagramData":
-            text.add("\n".join(_lines(archive.read_xml(link.path))))
-    for link in links:
-        if link.type == "notesSlide":
-            notes = _shapes(archive.read_xml(link.path))
-            lines = [line for s in notes if _placeholder(s) == "body" for line in _lines(s)]
-            text.add("Notes: " + "\n".join(lines) if any(lines) else "")
+    text.add("\n".join(filter(None, map(description, root.iter()))))
+    for link in sorted(relationships(archive, path), key=lambda link: link.type == _NOTES):
+        add = partial(_add_linked, archive, link, text)
+        left_out.attempt(f"{link.type} of slide {ordinal}", add, plain=None)
+
+
+def _add_linked(archive: Archive, link: Relationship, text: TextBuilder) -> None:
+    """Add the text of a chart or a diagram, or the notes on the slide."""
+    if link.type == _NOTES:
+        notes = _shapes(archive.read_xml(link.path))
+        lines = [line for s in notes if _placeholder(s) == "body" for line in _lines(s)]
+        text.add("Notes: " + "\n".join(lines) if lines else "")
+    else:
+        text.add("\n".join(linked_lines(archive, link.type, link.path)))
 
 
 def _shapes(slide: Element) -> Iterator[Element]:
