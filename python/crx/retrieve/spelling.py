@@ -16,6 +16,7 @@ from crx.ingest.common_words import FUNCTION_WORDS
 from crx.retrieve.ports import DocumentReader, TermIndex
 from crx.retrieve.query_language import primary_language
 from crx.retrieve.search_state import Search
+from crx.types import Note
 
 # Words without what looks like an identifier: those are meant as they are. One in a script without
 # spaces is none (`_is_spaced`): a class of letters that leaves such out takes 2 ms to compile.
@@ -66,11 +67,11 @@ class Correction(NamedTuple):
     replaced: tuple[tuple[str, str], ...]
 
     @property
-    def note(self) -> str:
-        """What is said to the person who searches."""
+    def note(self) -> Note:
+        """The note to the person who searches."""
         words = ", ".join(f'"{word}"' for word, _ in self.replaced)
         verb = "is" if len(self.replaced) == 1 else "are"
-        return f"showing results for: {self.query} ({words} {verb} in no document)"
+        return Note(f"showing results for: {self.query} ({words} {verb} in no document)", "query")
 
 
 def correct_query(search: Search) -> Search:
