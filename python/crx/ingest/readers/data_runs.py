@@ -12,7 +12,7 @@ _NUMBERS = re.compile(
     r"(?:[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
     r"[\s,;:\[\](){}MLHVCSQTAZmlhvcsqtaz]+){32,}"
 )
-# Lines of base64, as of keys and of files that are pasted.
+# Lines of base64, such as keys and files that are pasted.
 _BASE64 = re.compile(r"(?:^[A-Za-z0-9+/]{60,200}={0,2}\n){8,}", re.MULTILINE)
 _LOCK_FILE = re.compile(
     r"(?:^|[/#])(?:[^/#]+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.ya?ml"
