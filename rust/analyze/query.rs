@@ -149,9 +149,12 @@ impl QueryAnalyzer {
             .flat_map(|(stems, _)| stems)
             .collect();
         for term in &mut terms {
+            // Of a query with a name, what is repeated is the name, or a word of its kind.
+            if !name.is_empty() {
+                term.weight = term.weight.min(1.0);
+            }
             if named.contains(&term.term) {
-                // A name is not meant more for being repeated.
-                term.weight = NAME_FACTOR * term.weight.min(1.0);
+                term.weight *= NAME_FACTOR;
             }
         }
         terms

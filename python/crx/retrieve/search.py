@@ -25,6 +25,7 @@ from crx.retrieve.ports import Keys, Searcher
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rules.code import CodeOrder
 from crx.retrieve.rules.copies import CopyFolding
+from crx.retrieve.rules.letters import Letters
 from crx.retrieve.rules.recency import Recency
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.rules.translations import Translations
@@ -49,7 +50,16 @@ LEG_STEPS: Sequence[tuple[str, Step]] = (
 # What `SearchRequest.without` may name: steps and weights before the rules, and
 # the rules in their order.
 OPTIONAL = ("spelling", "document_name", "outline_weight", "code_weight")
-RULES = ("unknown_words", "code", "recency", "copies", "rerank", "verbatim", "translations")
+RULES = (
+    "unknown_words",
+    "letters",
+    "code",
+    "recency",
+    "copies",
+    "rerank",
+    "verbatim",
+    "translations",
+)
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
 # How many times as many chunks the legs give if copies leave too few, and the most.
@@ -61,6 +71,7 @@ def make_rules(settings: Settings, *, rerank: Rerank | None) -> tuple[RankingRul
     """Return the rules of a search, in their order."""
     rules: list[RankingRule | None] = [
         UnknownWords(),
+        Letters(),
         CodeOrder.of(settings),
         Recency.of(settings),
         CopyFolding.of(settings),
