@@ -250,8 +250,14 @@ mod tests {
             ("(x)\\1", "backreferences are not supported"),
             ("x*", "it matches the empty text"),
             ("^", "it matches the empty text"),
-            ("((\\w{100}){100}){100}", "compiled it has more than 1536 kB"),
-            ("(?s).{1,900}q.{1,900}zz", "compiled it has more than 1536 kB"),
+            (
+                "((\\w{100}){100}){100}",
+                "compiled it has more than 1536 kB",
+            ),
+            (
+                "(?s).{1,900}q.{1,900}zz",
+                "compiled it has more than 1536 kB",
+            ),
         ] {
             let error = Pattern::regex(source).unwrap_err().to_string();
             assert!(error.contains(reason), "{source}: {error}");

@@ -71,7 +71,9 @@ mod tests {
             work_alone();
             let own = std::thread::current().id();
             let ran = install(|| {
-                let each = (0..1000).into_par_iter().map(|_| std::thread::current().id());
+                let each = (0..1000)
+                    .into_par_iter()
+                    .map(|_| std::thread::current().id());
                 each.collect::<Vec<_>>()
             });
             ran.iter().all(|&thread| thread == own)

@@ -40,15 +40,18 @@ __all__ = [
     "dense_topk",
     "detect_lang",
     "digest",
+    "document_lang",
     "expand_spans",
     "find_originals",
     "fuse_scores",
     "is_source",
     "is_source_code",
+    "letter_scores",
     "outline",
     "page_text",
     "pdf_lines",
     "query_terms",
+    "query_words",
     "rank_code",
     "read_file",
     "remove_file",
@@ -143,8 +146,23 @@ def query_terms(
 ) -> list[list[tuple[str, float]]]:
     """Return the distinct terms of each text, as a query has them, with their weights.
 
-    A weight is 1, or a quarter for a function word; the terms of `name`, the part of the query that
-    names a document, have half of that.
+    A weight is 1 + ln n for a word that occurs n times, or a quarter for a function word; the terms of `name`, the part of the query that names a document, have half of that.
+    """
+
+def letter_scores(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the score (n,) of each text by the letters that its words share with those of a query.
+
+    It is the BM25 score of the groups of four letters, by their frequencies in these texts; 0 for a
+    query in scripts without spaces.
+    """
+
+def query_words(
+    query: str, *, langs: Sequence[str], name: str = ""
+) -> list[tuple[str, float, int]]:
+    """Return the terms of a query with their weights and the numbers of their words.
+
+    The stems of a word in several languages are of one word, whose document frequency is the sum of
+    theirs.
     """
 
 @final
@@ -192,6 +210,12 @@ class LexicalQuery:
 
 def detect_lang(text: str) -> str:
     """Return the ISO 639-1 code of a text's language, or "" if detection is not reliable."""
+
+def document_lang(text: str, *, likely: str = "") -> str:
+    """Return the ISO 639-1 code of a document's language, or "" without evidence.
+
+    `likely` is the language of most other documents: less evidence is needed for it.
+    """
 
 def unspaced_spans(text: str) -> list[tuple[int, int]]:
     """Return the spans, in characters, of the terms that are in scripts without spaces.
@@ -735,7 +759,7 @@ class Store:
         """
 
     def langs(self) -> list[str]:
-        """Return the languages of the documents, most frequent first, without unknown ones."""
+        """Return the languages of the documents, most frequent first; "" is that of unknown ones."""
 
     def chunks_by_lang(self) -> list[tuple[str, int]]:
         """Return each language ("" unknown) with the number of chunks of its documents.

@@ -9,6 +9,7 @@
     - Untrusted
   - InputError (3)
     - NotText
+      - NothingToRead
   - IndexFailure (4)
     - Damaged
     - Incompatible
@@ -78,6 +79,13 @@ class NotText(InputError):
 
     A file in a folder is then skipped and counted, unless its suffix is that of a text format. A
     file that was named explicitly counts as failed.
+    """
+
+
+class NothingToRead(NotText):
+    """The input was read, and there is no text in it: an empty calendar, slides of pictures.
+
+    It is skipped and counted, whatever its suffix promises.
     """
 
 

@@ -33,7 +33,7 @@ SHIPPED = {
         "ollama": ("crx_remote.ollama:load_contextualizer", "openai"),
         "openai": ("crx_remote.openai.contextualizer:load_contextualizer", "openai"),
     },
-    "crx.converters": {"onnx": ("crx_convert.convert", "convert")},
+    "crx.converters": {"models": ("crx_convert.convert", "convert")},
     "crx.embedders": {
         "ollama": ("crx_remote.ollama:load_embedder", "openai"),
         "openai": ("crx_remote.openai.embedder:load_embedder", "openai"),

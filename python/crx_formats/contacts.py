@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 
-from crx.errors import InputError
+from crx.errors import NothingToRead
 from crx.ingest.readers import text as plain
 from crx.ingest.readers.decode import decode, normalize, require_charset
 from crx.ingest.readers.text_builder import TextBuilder
@@ -68,7 +68,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         elif kind and not depth:
             fields.append((property_, _readable(property_, parameters, value)))
     if not text:
-        raise InputError("has no contact, event or task")
+        raise NothingToRead("has no contact, event or task")
     format_ = "vcard" if name.lower().endswith((".vcf", ".vcard")) else "icalendar"
     yield text.build(name, title="", metadata={**decoded.metadata(), "format": format_})
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.sheet_text import Cut, SheetText, one_line
 from crx.types import Document, Scalar
@@ -39,7 +39,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         reason = one_line(str(failed)).lower()[:200]
         raise InputError(f"is a damaged Parquet file: {reason}") from failed
     if not rows:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title = name_title(name)
     names = ", ".join(map(one_line, columns))[:200]
     text.add_sheet(title or "table", rows, names=names, names_at=0)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from striprtf.striprtf import rtf_to_text
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.file_title import squeeze, written_title
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.text_builder import TextBuilder
@@ -52,7 +52,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             text.add(plain, gap="\n" if in_table and "\t" in plain else "\n\n")
         in_table = chr(_CELL) in paragraph
     if not text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title, metadata = _properties(source)
     yield text.build(
         name, title=title, metadata={**metadata, **left_out.metadata(), "format": "rtf"}

@@ -12,7 +12,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.sheet_text import Cut, SheetText, one_line
 from crx.ingest.unread_parts import describe_unread
@@ -68,7 +68,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             except _DAMAGES as failed:
                 bad.append(f"{one_line(table)}: {_reason(failed)}")
     if not text.sheets:
-        raise InputError(f"has damaged tables: {describe_unread(bad)}" if bad else "has no text")
+        if bad:
+            raise InputError(f"has damaged tables: {describe_unread(bad)}")
+        raise NothingToRead("has no text")
     whole, marks = text.build()
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "sqlite", "sheets": text.sheets}
     metadata |= cut.metadata()

@@ -19,13 +19,19 @@ from typing import Any
 
 from crx.config import refuse_offline
 from crx.errors import CrxError, ModelError, NoRoom, UsageError
+from crx.models.adding import add_foreign_model
 from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
 from crx.models.hub_address import SCHEME, HubAddress, HubFile, HubModel
 from crx.models.hub_cache import CachedSnapshot, cache_folder, find_snapshot
 from crx.models.hub_files import choose_files
 from crx.models.licences import require_accepted
 from crx.models.source_folder import Overrides, read_front_matter
-from crx.models.store import add_model, normalize_name, publish_model, qualified_name
+from crx.models.store import (
+    import_converter,
+    normalize_name,
+    publish_model,
+    qualified_name,
+)
 
 _BLOCK_BYTES = 1 << 20
 _GGUF_MAGIC = b"GGUF"
@@ -85,6 +91,8 @@ def pull_hub_model(
             f"{SCHEME}{repository}:{file}: a GGUF file is stored as it is; of the options of a "
             "model only --name and --accept-licence apply"
         )
+    if not is_gguf:
+        import_converter()  # before hundreds of megabytes are fetched for it
     folder = model.cached or _fetch(model)
     provenance = Provenance(f"{SCHEME}{repository}", model.commit, "", file or "")
     if is_gguf:
@@ -98,7 +106,7 @@ def pull_hub_model(
         languages=model.languages if overrides.languages is None else overrides.languages,
         title=repository,
     )
-    return add_model(
+    return add_foreign_model(
         folder,
         name=name or normalize_name(repository.rpartition("/")[2]),
         precision=precision,

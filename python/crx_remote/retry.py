@@ -28,8 +28,8 @@ class RetryPolicy:
     """
 
     waits_s: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-    deadline_s: float = math.inf
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    deadline_s: float = math.inf
     clock: Callable[[], float] = time.monotonic
 
     async def run(

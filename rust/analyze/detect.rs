@@ -1,6 +1,11 @@
 //! Language detection.
 
-use whatlang::Lang;
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use whatlang::{Lang, Script};
+
+use super::query::function_words;
 
 /// Characters that are read to detect a language; more of them did not change the result.
 const DETECTED_CHARS: usize = 4096;
@@ -14,6 +19,64 @@ pub fn detect_lang(text: &str) -> &'static str {
     match whatlang::detect(&text[..end]) {
         Some(info) if info.is_reliable() => iso_639_1(info.lang()),
         _ => "",
+    }
+}
+
+/// The languages in Latin letters whose function words are known, with these.
+static LISTED: LazyLock<[(&str, HashSet<&str>); 6]> = LazyLock::new(|| {
+    ["en", "fr", "vi", "de", "es", "tr"]
+        .map(|lang| (lang, function_words(lang).split(' ').collect()))
+});
+/// The share of function words from which a text is in a language: English manuals have .3.
+const FUNCTION_SHARE: f64 = 0.15;
+/// Fewer of them prove nothing.
+const FEWEST: usize = 3;
+
+/// Returns the ISO 639-1 code of a document's language, or "" without evidence.
+///
+/// Of Latin letters the detector's word is not enough: by the frequency of three letters, a list of
+/// keywords looks like any language. Function words are evidence, for a language and against
+/// another; without any, the detector is believed if it says `likely`, the language of most other
+/// documents.
+pub fn document_lang(text: &str, likely: &str) -> &'static str {
+    let end = text
+        .char_indices()
+        .nth(DETECTED_CHARS)
+        .map_or(text.len(), |(at, _)| at);
+    let text = &text[..end];
+    let Some(info) = whatlang::detect(text) else {
+        return "";
+    };
+    let detected = iso_639_1(info.lang());
+    let trusted = |is_proved: bool| {
+        if is_proved || detected == likely {
+            detected
+        } else {
+            ""
+        }
+    };
+    if info.script() != Script::Latin {
+        return trusted(info.is_reliable());
+    }
+    let lower = text.to_lowercase();
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_alphabetic())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let counts = LISTED.each_ref().map(|(lang, functions)| {
+        let held = words.iter().filter(|&word| functions.contains(word));
+        (held.count(), *lang)
+    });
+    let (most, lang) = counts.into_iter().max().unwrap_or_default();
+    let own = counts.iter().find(|(_, lang)| *lang == detected);
+    let is_evident = most >= FEWEST && most as f64 >= FUNCTION_SHARE * words.len() as f64;
+    match own {
+        Some(&(own, _)) if 2 * own > most => trusted(info.is_reliable() || is_evident),
+        Some(_) if is_evident => lang,
+        Some(_) => trusted(false),
+        None if info.is_reliable() => detected,
+        None if is_evident => lang,
+        None => trusted(false),
     }
 }
 
@@ -89,5 +152,35 @@ fn iso_639_1(lang: Lang) -> &'static str {
         Lang::Tgl => "tl",
         Lang::Hye => "hy",
         Lang::Cym => "cy",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_of_a_document_needs_evidence() {
+        let keywords =
+            "SELECT INSERT DELETE ROLLBACK TRANSACTION TRIGGER VACUUM PRAGMA ATTACH DETACH";
+        assert_eq!(document_lang(keywords, ""), "");
+        for (text, likely, want) in [
+            ("Restart the workers if one of them is not there.", "", "en"),
+            (
+                "Le serveur est arrêté avant que la sauvegarde ne soit faite.",
+                "",
+                "fr",
+            ),
+            (
+                "Die Rechnung ist noch nicht bezahlt und wird geprüft.",
+                "",
+                "de",
+            ),
+            ("Sunucu kapalı ise bu dosya daha sonra okunur.", "", "tr"),
+            ("今天的会议改到下午三点。", "", "zh"),
+            ("", "en", ""),
+        ] {
+            assert_eq!(document_lang(text, likely), want, "{text}");
+        }
     }
 }

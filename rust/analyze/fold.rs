@@ -1,17 +1,53 @@
-//! Folding of spellings: NFKC, lower case, no accents.
+//! Folding of spellings: NFKC, lower case, no accents, one form of digits and of Arabic letters.
 
 use unicode_normalization::char::decompose_canonical;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 /// Writes the text in NFKC without invisible characters (soft hyphens, zero-width spaces and
-/// joiners, variation selectors, direction marks).
+/// joiners, variation selectors, direction marks), with the digits of ASCII.
+///
+/// Between Arabic letters, a zero-width non-joiner is the hyphen of Persian.
 pub(super) fn clean(text: &str, out: &mut String) {
     out.clear();
-    let shown = text.chars().filter(|&c| !is_invisible(c));
+    let mut before = ' ';
+    let shown = text.chars().filter_map(|c| {
+        let is_hyphen = c == '\u{200C}' && is_arabic(before);
+        before = c;
+        match c {
+            _ if is_hyphen => Some('-'),
+            _ if is_invisible(c) => None,
+            _ => Some(unified(c)),
+        }
+    });
     if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
         out.extend(shown);
     } else {
         out.extend(shown.nfkc());
+    }
+}
+
+fn is_arabic(c: char) -> bool {
+    matches!(c, '\u{620}'..='\u{6FF}')
+}
+
+/// Returns the digit of ASCII for one of another script, and the Arabic letter for the Persian form of
+/// yeh and kaf.
+fn unified(c: char) -> char {
+    const ZEROS: [u32; 16] = [
+        0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0,
+        0xF20, 0x1040, 0x17E0,
+    ];
+    match c {
+        ..'\u{660}' | '\u{17EA}'.. => c,
+        '\u{6CC}' => '\u{64A}',
+        '\u{6A9}' => '\u{643}',
+        _ => {
+            let digit = |zero: &u32| u32::from(c).checked_sub(*zero).filter(|&digit| digit < 10);
+            let digit = ZEROS.iter().find_map(digit);
+            digit
+                .and_then(|digit| char::from_digit(digit, 10))
+                .unwrap_or(c)
+        }
     }
 }
 
@@ -65,11 +101,11 @@ pub(super) fn unaccented(word: &str, out: &mut String) {
 }
 
 /// Returns whether a mark may be left out when typing: European accents, Hebrew points, Arabic
-/// vowels. The marks of Indic scripts are letters.
+/// vowels, the nukta of Hindi. The other marks of Indic scripts are letters.
 fn is_accent(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36F}' | '\u{483}'..='\u{487}' | '\u{591}'..='\u{5C7}' | '\u{640}'
-        | '\u{64B}'..='\u{65F}' | '\u{670}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
+        | '\u{64B}'..='\u{65F}' | '\u{670}' | '\u{93C}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
         | '\u{20D0}'..='\u{20FF}')
 }
 
@@ -102,6 +138,10 @@ mod tests {
             ("Ёлка", "елка"),
             ("чай", "чай"),
             ("שָׁלוֹם", "שלום"),
+            ("یک", "يك"),
+            ("می\u{200C}رود", "مي-رود"),
+            ("क़लम\u{200C} २०२६", "कलम 2026"),
+            ("۲۰۲۶ ٢٠٢٦ ๒๐๒๖", "2026 2026 2026"),
         ] {
             assert_eq!(folded(word), want, "{word}");
         }

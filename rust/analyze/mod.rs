@@ -3,13 +3,15 @@
 //! The index and the query share one analyzer:
 //!
 //! * A word is folded (NFKC, lower case, no accents: [`fold`]), then stemmed by language
-//!   ([`normalize`]). Folding comes first, so that a query typed without accents has the same stem.
+//!   ([`normalize`]). Folding comes first, so that a query typed without accents has the same stem;
+//!   a Turkish word, whose endings depend on its accents, has a stem before and one after folding.
 //! * Of an English word, the British and the American spelling are one, as are a German umlaut and
 //!   its two letters ([`variants`]).
 //! * Vietnamese tones distinguish words, so a Vietnamese word gives two terms: as written, and
 //!   folded.
 //! * Han, kana, Hangul, Thai, Lao, Khmer and Burmese are written without spaces: a run of them
-//!   gives its overlapping bigrams, or its single character ([`script`]).
+//!   gives its overlapping bigrams, or its single character ([`script`]); the four alphabets among
+//!   them give trigrams, too.
 //! * A compound (`parse_args`, `parseArgs`, `TS-999`, `v1.2.3`, `a/b.py`, `don't`) gives itself
 //!   without its joiners, and its parts ([`compound`]).
 //!
@@ -19,13 +21,14 @@
 mod compound;
 mod detect;
 mod fold;
+mod hindi;
 mod normalize;
 mod query;
 mod script;
 mod terms;
 mod variants;
 
-pub use detect::detect_lang;
+pub use detect::{detect_lang, document_lang};
 pub use query::{QueryAnalyzer, QueryTerm};
 pub use script::is_unspaced;
 
@@ -33,19 +36,19 @@ use std::ops::Range;
 
 use compound::Compound;
 use normalize::Normalizer;
-use script::{Class, class_of};
+use script::{Class, class_of, is_unspaced_alphabet};
 use terms::Terms;
 
 use crate::interner::Interner;
 
 /// The version of the terms that this module makes; an index with another version is rebuilt.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Words whose terms are kept: the working vocabulary of a language fits, and a stream of new
 /// identifiers does not grow it.
 const CACHED_WORDS: usize = 1 << 16;
 
-/// An analyzer for one or several languages, with reusable buffers and a cache of words. Terms have
+/// An analyzer for a language, with reusable buffers and a cache of words. Terms have
 /// numbers, which hold until [`Analyzer::trim`] replaces the vocabulary.
 pub struct Analyzer {
     normalizer: Normalizer,
@@ -60,10 +63,9 @@ impl Analyzer {
         Self::new(Normalizer::for_documents(lang))
     }
 
-    /// Returns an analyzer for queries, which gives each word its distinct stems in all these
-    /// languages.
-    pub fn for_queries<S: AsRef<str>>(langs: &[S]) -> Self {
-        Self::new(Normalizer::for_queries(langs))
+    /// Returns an analyzer for queries in a language, which gives each word one term.
+    pub fn for_queries(lang: &str) -> Self {
+        Self::new(Normalizer::for_queries(lang))
     }
 
     fn new(normalizer: Normalizer) -> Self {
@@ -182,6 +184,25 @@ pub fn terms(text: &str, lang: &str) -> Vec<String> {
     Analyzer::for_documents(lang).terms(text)
 }
 
+/// Calls a function with each word of a text, folded, in scripts with spaces.
+pub fn each_folded_word(text: &str, mut take: impl FnMut(&str)) {
+    let (mut clean, mut word, mut folded) = (String::new(), String::new(), String::new());
+    fold::clean(text, &mut clean);
+    for c in clean.chars().chain([' ']) {
+        match class_of(c) {
+            Class::Word => fold::lower(c, &mut word),
+            Class::Mark => word.push(c),
+            _ if word.is_empty() => {}
+            _ => {
+                folded.clear();
+                fold::unaccented(&word, &mut folded);
+                word.clear();
+                take(&folded);
+            }
+        }
+    }
+}
+
 /// Returns the terms of a text in scripts without spaces as spans of characters: each is a bigram, or
 /// a character that is alone.
 pub fn unspaced_spans(text: &str) -> Vec<(usize, usize)> {
@@ -209,9 +230,11 @@ pub fn unspaced_spans(text: &str) -> Vec<(usize, usize)> {
 /// Calls a function with each bigram of the run of unspaced script that a text begins with, or with
 /// its single character; returns the length of the run in bytes.
 ///
-/// A unit is a character and the combining marks after it (Thai vowels, for example).
+/// A unit is a character and the combining marks after it (Thai vowels, for example). Of an alphabet,
+/// it is called with each trigram, too.
 fn each_bigram(text: &str, mut take: impl FnMut(Range<usize>)) -> usize {
-    let mut before = None;
+    let is_alphabet = text.starts_with(is_unspaced_alphabet);
+    let (mut before, mut two_before) = (None, None);
     let mut unit = 0;
     let mut end = text.len();
     for (at, c) in text.char_indices().skip(1) {
@@ -226,10 +249,16 @@ fn each_bigram(text: &str, mut take: impl FnMut(Range<usize>)) -> usize {
         if let Some(before) = before {
             take(before..at);
         }
-        before = Some(unit);
+        if let Some(start) = two_before.filter(|_| is_alphabet) {
+            take(start..at);
+        }
+        (two_before, before) = (before, Some(unit));
         unit = at;
     }
     take(before.unwrap_or(0)..end);
+    if let Some(start) = two_before.filter(|_| is_alphabet) {
+        take(start..end);
+    }
     end
 }
 
@@ -356,6 +385,7 @@ mod tests {
             ("人々、ﾗｰﾒﾝ", vec!["人々", "ラー", "ーメ", "メン"]),
             ("한국어", vec!["한국", "국어"]),
             ("ที่นี่", vec!["ที่นี่"]),
+            ("อาหาร", vec!["อา", "าห", "อาห", "หา", "าหา", "าร", "หาร"]),
         ] {
             assert_eq!(of(text, ""), want, "{text}");
         }
@@ -380,7 +410,33 @@ mod tests {
         proptest::collection::vec(word, 0..12).prop_map(|words| words.join(" "))
     }
 
+    const LANGS: [&str; 24] = [
+        "", "ar", "da", "de", "el", "en", "es", "fa", "fi", "fr", "hi", "hu", "it", "nb", "nl",
+        "pl", "pt", "ro", "ru", "sv", "ta", "th", "tr", "vi",
+    ];
+
     proptest! {
+        #[test]
+        fn a_word_as_it_is_written_finds_the_text_that_holds_it(
+            text in text(),
+            lang in proptest::sample::select(&LANGS[..]),
+            others in proptest::collection::vec(proptest::sample::select(&LANGS[..]), 0..4),
+        ) {
+            let document = of(&text, lang);
+            let mut query = QueryAnalyzer::new(&[&others[..], &[lang]].concat());
+            for word in text.split(' ') {
+                let terms = query.analyze(word);
+                let has = of(word, lang).is_empty() || terms.iter().any(|t| document.contains(&t.term));
+                prop_assert!(has, "{word:?} in {lang}: {terms:?}, {document:?}");
+            }
+        }
+
+        #[test]
+        fn a_query_has_one_term_of_each_word_by_each_language(text in text()) {
+            let counts = LANGS.map(|lang| Analyzer::for_queries(lang).terms(&text).len());
+            prop_assert!(counts.iter().all(|&count| count == counts[0]));
+        }
+
         #[test]
         fn terms_are_never_empty_and_never_long(text in any::<String>(), lang in "(en|fr|vi|zh|ar|xx|)") {
             let terms = terms(&text, &lang);

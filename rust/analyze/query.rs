@@ -7,9 +7,10 @@
 //! a half gains the same; dropping the words is worse on contracts. A query that consists of
 //! function words is ranked as before, since all its weights are equal.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Analyzer;
+use super::normalize::rule_of;
 
 /// The weight of a function word; other words have weight 1.
 const FUNCTION_WEIGHT: f64 = 0.25;
@@ -34,30 +35,47 @@ const NAME_FACTOR: f64 = 0.5;
 pub struct QueryTerm {
     /// The term.
     pub term: String,
-    /// 1, or less for a function word and a term with hiragana.
+    /// 1 + ln n for a word that the query has n times; less for a function word and a term with
+    /// hiragana, which are repeated by grammar alone.
     pub weight: f64,
+    /// The number of its word in the query. The stems of one word in several languages have one
+    /// document frequency together: alone, the stem of a rare language would outweigh all others.
+    pub word: usize,
 }
 
 /// An analyzer for queries in one of several languages.
 pub struct QueryAnalyzer {
-    analyzer: Analyzer,
-    /// The terms of each language's function words.
-    functions: Vec<HashSet<String>>,
+    /// Of each rule of these languages.
+    analyzers: Vec<Analyzer>,
+    /// The function words of each language: its analyzer, and their terms.
+    functions: Vec<(usize, HashSet<String>)>,
 }
 
 impl QueryAnalyzer {
     /// Returns an analyzer that gives each word its stems in all these languages.
     pub fn new<S: AsRef<str>>(langs: &[S]) -> Self {
-        let mut analyzer = Analyzer::for_queries(langs);
+        let mut rules: Vec<&str> = langs.iter().map(|lang| rule_of(lang.as_ref())).collect();
+        if rules.is_empty() {
+            rules.push("");
+        }
+        rules.sort_unstable();
+        rules.dedup();
+        let mut analyzers: Vec<_> = rules
+            .iter()
+            .map(|rule| Analyzer::for_queries(rule))
+            .collect();
         let functions = langs
             .iter()
             .map(|lang| {
-                let words = function_words(lang.as_ref());
-                analyzer.terms(words).into_iter().collect()
+                let lang = lang.as_ref();
+                let at = rules.iter().position(|&rule| rule == rule_of(lang));
+                let at = at.unwrap_or_default();
+                let terms = analyzers[at].terms(function_words(lang));
+                (at, terms.into_iter().collect())
             })
             .collect();
         QueryAnalyzer {
-            analyzer,
+            analyzers,
             functions,
         }
     }
@@ -68,34 +86,68 @@ impl QueryAnalyzer {
     /// in the query. So the French "car" does not lower the weight of "car" in "what does the car
     /// cost".
     pub fn analyze(&mut self, query: &str) -> Vec<QueryTerm> {
-        let terms: BTreeSet<String> = self.analyzer.terms(query).into_iter().collect();
-        let held =
-            |words: &&HashSet<String>| terms.iter().filter(|&term| words.contains(term)).count();
-        let functions = self.functions.iter().rev().max_by_key(held);
-        let is_function = |term: &String| functions.is_some_and(|words| words.contains(term));
-        let weight = |term: &String| {
-            if is_function(term) {
-                FUNCTION_WEIGHT
-            } else if term.contains(is_hiragana) {
-                HIRAGANA_WEIGHT
-            } else {
-                1.0
-            }
+        let words = self.words(query);
+        let held = |(at, functions): &&(usize, HashSet<String>)| {
+            let held = words
+                .iter()
+                .filter(|(stems, _)| functions.contains(&stems[*at]));
+            held.count()
         };
-        terms
-            .iter()
-            .map(|term| QueryTerm {
-                weight: weight(term),
-                term: term.clone(),
-            })
-            .collect()
+        let functions = self.functions.iter().rev().max_by_key(held);
+        let mut terms = BTreeMap::new();
+        for (word, (stems, count)) in words.iter().enumerate() {
+            let is_function = functions.is_some_and(|(at, of_lang)| of_lang.contains(&stems[*at]));
+            for term in stems {
+                let weight = if is_function {
+                    FUNCTION_WEIGHT
+                } else if term.contains(is_hiragana) {
+                    HIRAGANA_WEIGHT
+                } else {
+                    1.0 + f64::from(*count).ln()
+                };
+                // A term of two words is of the first.
+                terms.entry(term.as_str()).or_insert((weight, word));
+            }
+        }
+        let term = |(term, (weight, word)): (&str, _)| QueryTerm {
+            term: term.to_owned(),
+            weight,
+            word,
+        };
+        terms.into_iter().map(term).collect()
+    }
+
+    /// Returns the distinct words of a query, in order: the stem of each by each analyzer, and how often
+    /// it occurs.
+    fn words(&mut self, query: &str) -> Vec<(Vec<String>, u32)> {
+        let by_analyzer: Vec<Vec<String>> = self
+            .analyzers
+            .iter_mut()
+            .map(|analyzer| analyzer.terms(query))
+            .collect();
+        let mut words: Vec<(Vec<String>, u32)> = Vec::new();
+        let mut known: HashMap<Vec<String>, usize> = HashMap::new();
+        // A text has the same number of terms by each: one of each word.
+        for at in 0..by_analyzer[0].len() {
+            let stems: Vec<String> = by_analyzer.iter().map(|terms| terms[at].clone()).collect();
+            let word = *known.entry(stems).or_insert_with_key(|stems| {
+                words.push((stems.clone(), 0));
+                words.len() - 1
+            });
+            words[word].1 += 1;
+        }
+        words
     }
 
     /// Returns the terms of a query with lower weights for those of `name`, the part of it that
     /// names a document.
     pub fn analyze_named(&mut self, query: &str, name: &str) -> Vec<QueryTerm> {
         let mut terms = self.analyze(query);
-        let named: HashSet<String> = self.analyzer.terms(name).into_iter().collect();
+        let named: HashSet<String> = self
+            .words(name)
+            .into_iter()
+            .flat_map(|(stems, _)| stems)
+            .collect();
         for term in &mut terms {
             if named.contains(&term.term) {
                 term.weight *= NAME_FACTOR;
@@ -111,7 +163,7 @@ fn is_hiragana(character: char) -> bool {
 
 /// Returns the articles, pronouns, prepositions, conjunctions, auxiliaries and question words of a
 /// language. Scripts that are indexed as bigrams have none.
-fn function_words(lang: &str) -> &'static str {
+pub(super) fn function_words(lang: &str) -> &'static str {
     match lang {
         "" | "en" => {
             "a an the this that these those i you he she it we they me him her us them my your his \
@@ -145,6 +197,22 @@ fn function_words(lang: &str) -> &'static str {
              si que como yo tú él ella nosotros ellos ellas me te se lo le les su sus mi mis es son \
              era eran fue fueron ser ha han hay no qué quién quiénes cuál cuáles cuándo dónde cómo \
              cuánto cuántos cuántas por"
+        }
+        "tr" => {
+            "ve veya ya da de ki ile için gibi kadar göre sonra önce ama fakat ancak çünkü eğer bir bu \
+             şu o ben sen biz siz onlar bunlar onun bunun onu bunu ne nasıl neden niçin nerede \
+             nereye kim kimin hangi hangisi kaç mi mı mu mü değil var yok olan olarak oldu olur \
+             olduğu her daha en çok hem ise üzere tarafından"
+        }
+        "hi" => {
+            "का के की को में से पर ने और या है हैं था थी थे हो होता होती होते कि यह वह ये वे इस उस इन उन एक भी ही तो \
+             तक लिए साथ कर करने किया गया गई गए जो जब तब अगर लेकिन नहीं क्या कौन कब कहाँ कैसे क्यों किस किसने \
+             किसके कितने कितनी अपने द्वारा बाद रहा रहे रही"
+        }
+        "ar" => {
+            "في من إلى على عن مع هذا هذه ذلك تلك التي الذي الذين ما ماذا متى أين كيف كم لماذا هل أي أو \
+             ثم أن إن لا لم لن قد كان كانت يكون تكون هو هي هم كل بعض بين بعد قبل عند حتى إذا غير كما \
+             لكن"
         }
         _ => "",
     }
@@ -208,15 +276,25 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_word_gives_one_term() {
+    fn a_repeated_word_gives_one_term_that_weighs_more() {
         let words = QueryAnalyzer::new(&["en"]).analyze("cats cat CATS");
         assert_eq!(
             words,
             [QueryTerm {
                 term: "cat".into(),
-                weight: 1.0
+                weight: 1.0 + 3f64.ln(),
+                word: 0,
             }]
         );
+    }
+
+    #[test]
+    fn the_stems_of_a_word_are_of_one_word() {
+        let terms = QueryAnalyzer::new(&["en", "fr", "de"]).analyze("two types, all types");
+        let of_types = terms.iter().filter(|term| term.term.starts_with("typ"));
+        let stems: Vec<_> = of_types.map(|t| (&*t.term, t.weight, t.word)).collect();
+        let repeated = 1.0 + 2f64.ln();
+        assert_eq!(stems, [("typ", repeated, 1), ("type", repeated, 1)]);
     }
 
     #[test]

@@ -65,6 +65,12 @@ pub fn is_unspaced(c: char) -> bool {
         | '\u{1B000}'..='\u{1B16F}' | '\u{20000}'..='\u{3FFFD}')
 }
 
+/// Returns whether a character is a letter of Thai, Lao, Burmese or Khmer: an alphabet, of which two
+/// letters tell less than two characters of Han or Hangul.
+pub(super) fn is_unspaced_alphabet(c: char) -> bool {
+    matches!(c, '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

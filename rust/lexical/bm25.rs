@@ -9,7 +9,7 @@
 //! where q is the term's weight in the query ([`crate::analyze::QueryAnalyzer`]). N, df and the mean
 //! count live chunks only; df counts the chunks with the term in a field of positive weight. The
 //! factor k1 + 1 does not change the order; with it, one occurrence in a chunk of mean length scores
-//! the term's idf. A term that the query repeats counts once.
+//! the term's idf. A term that the query has n times weighs 1 + ln n.
 
 use crate::error::{Error, Result};
 

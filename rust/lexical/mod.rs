@@ -13,6 +13,7 @@ mod commit;
 mod containing;
 mod deletion;
 mod inverter;
+mod letters;
 mod postings;
 mod schema;
 mod segment;
@@ -31,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tantivy::Index;
 use tantivy::directory::MmapDirectory;
 
+pub use letters::letter_scores;
 pub use writer::ChunkFields;
 
 use crate::analyze::{Analyzer, QueryAnalyzer, QueryTerm};
@@ -277,7 +279,8 @@ impl Lexical {
     }
 
     /// Returns at most `k` terms of the index that are spelled like a word or its stem, those with
-    /// the fewest edits first, then those in most chunks; none for a short word.
+    /// the fewest edits first, then those that leave least of its ending out, then those in most
+    /// chunks; none for a short word.
     pub fn similar_terms(&self, word: &str, k: usize) -> Result<Vec<String>> {
         let word: Vec<char> = word.chars().collect();
         let mut found = HashMap::new();
@@ -288,7 +291,7 @@ impl Lexical {
         }
         let mut ranked: Vec<_> = found
             .into_iter()
-            .map(|(term, (edits, chunks))| (edits, std::cmp::Reverse(chunks), term))
+            .map(|(term, (distance, chunks))| (distance, std::cmp::Reverse(chunks), term))
             .collect();
         ranked.sort_unstable();
         Ok(ranked.into_iter().take(k).map(|(.., term)| term).collect())

@@ -1,8 +1,12 @@
 //! Terms of the index that are spelled like a word of a query.
+//!
+//! The terms' file is walked by an automaton that knows the word: a prefix of which no term can be
+//! near is left with all the terms below it, so that most of the file is not read.
 
 use std::collections::HashMap;
 
 use tantivy::Result;
+use tantivy_fst::Automaton;
 
 use super::segment::Segment;
 
@@ -14,37 +18,39 @@ const TWO_EDITS: usize = 8;
 const LONGEST_ENDING: usize = 6;
 /// Characters of the shortest stem.
 const SHORTEST_STEM: usize = 5;
+/// Characters of the longest word that is looked for.
+const LONGEST: usize = 63;
+
+/// How far a term is from a word: the nearest is the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Distance {
+    /// The edits between the term and the word without its ending.
+    edits: usize,
+    /// The characters of that ending.
+    ending: usize,
+}
 
 /// Adds the terms of a segment that differ from a word by one edit, or by two if it is long, with
 /// the chunks that have them, live or deleted, in any field. The ending of a word is free, since the
 /// index has stems.
-///
-/// Every term is looked at: a typing error may be in the first letter. A dictionary of 300,000
-/// terms takes some 10 ms, and it is read only for a word that no document has.
 pub(super) fn collect(
     segment: &Segment,
     word: &[char],
-    found: &mut HashMap<String, (usize, u64)>,
+    found: &mut HashMap<String, (Distance, u64)>,
 ) -> Result<()> {
     let limit = edits_allowed(word.len());
     if limit == 0 {
         return Ok(());
     }
-    let mut rows = Vec::new();
-    let mut term = Vec::new();
+    let near = Near { word, limit };
     for index in segment.terms.iter().flatten() {
-        let mut stream = index.terms().stream()?;
+        let mut stream = index.terms().search(&near).into_stream()?;
         while stream.advance() {
             let Ok(text) = std::str::from_utf8(stream.key()) else {
                 continue;
             };
-            if text.len() < SHORTEST || text.len() > 4 * (word.len() + limit) {
-                continue;
-            }
-            term.clear();
-            term.extend(text.chars());
-            if let Some(edits) = distance(word, &term, limit, &mut rows) {
-                let entry = found.entry(text.to_owned()).or_insert((edits, 0));
+            if let Some(distance) = near.distance(text) {
+                let entry = found.entry(text.to_owned()).or_insert((distance, 0));
                 entry.1 += u64::from(stream.value().doc_freq);
             }
         }
@@ -62,59 +68,138 @@ pub(super) fn has_term(segment: &Segment, term: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Returns how many edits a word of so many characters may have; 0 for a short one.
+/// Returns how many edits a word of so many characters may have; 0 for a short one, and for one that
+/// nobody types.
 fn edits_allowed(chars: usize) -> usize {
     match chars {
         0..SHORTEST => 0,
         SHORTEST..TWO_EDITS => 1,
-        _ => 2,
+        TWO_EDITS..=LONGEST => 2,
+        _ => 0,
     }
 }
 
-/// Returns the edits between a word and a term, or between the word without an ending and the term,
-/// if there are at most `limit`: insertions, deletions, replacements and swaps of neighbours (optimal
-/// string alignment).
-///
-/// `rows` is scratch space.
-fn distance(word: &[char], term: &[char], limit: usize, rows: &mut Vec<usize>) -> Option<usize> {
-    let ending = if term.len() < SHORTEST_STEM {
-        0
-    } else {
-        LONGEST_ENDING
-    };
-    if term.len() > word.len() + limit || term.len() + limit + ending < word.len() {
-        return None;
+/// The terms that are near a word: from which it, or it without an ending, differs by at most `limit`
+/// insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+struct Near<'a> {
+    word: &'a [char],
+    limit: usize,
+}
+
+/// What an automaton remembers of the characters of a term so far.
+#[derive(Clone, Copy)]
+struct State {
+    /// The edits between them and each prefix of the word, and the same before the last character.
+    row: [u8; LONGEST + 1],
+    above: [u8; LONGEST + 1],
+    last: char,
+    chars: usize,
+    /// The bits so far of a character in UTF-8, and the bytes that are missing.
+    bits: u32,
+    missing: u8,
+}
+
+impl Near<'_> {
+    /// Returns the distance of a term from the word, if it is near.
+    fn distance(&self, term: &str) -> Option<Distance> {
+        let mut state = self.start();
+        for c in term.chars() {
+            state = self.read(&state, c);
+        }
+        Some(self.fewest(&state)).filter(|distance| distance.edits <= self.limit)
     }
-    let width = term.len() + 1;
-    rows.clear();
-    rows.resize(3 * width, 0);
-    let (mut before, mut above, mut row) = (0, width, 2 * width);
-    for j in 0..width {
-        rows[above + j] = j;
+
+    /// Returns the distance of the term so far from the word.
+    fn fewest(&self, state: &State) -> Distance {
+        let longest = if state.chars < SHORTEST_STEM {
+            0
+        } else {
+            LONGEST_ENDING
+        };
+        let whole = self.word.len();
+        let endings = (0..=longest.min(whole)).map(|ending| Distance {
+            edits: state.row[whole - ending].into(),
+            ending,
+        });
+        endings.min().unwrap_or(Distance {
+            edits: usize::MAX,
+            ending: 0,
+        })
     }
-    let mut fewest = limit + 1;
-    for (i, a) in word.iter().enumerate() {
-        rows[row] = i + 1;
-        let mut least = i + 1;
-        for (j, b) in term.iter().enumerate() {
-            let mut edits = (rows[above + j] + usize::from(a != b))
-                .min(rows[above + j + 1] + 1)
-                .min(rows[row + j] + 1);
-            if i > 0 && j > 0 && *a == term[j - 1] && word[i - 1] == *b {
-                edits = edits.min(rows[before + j - 1] + 1);
+
+    fn read(&self, state: &State, c: char) -> State {
+        let mut next = State {
+            above: state.row,
+            last: c,
+            chars: state.chars + 1,
+            missing: 0,
+            ..*state
+        };
+        next.row[0] = state.row[0].saturating_add(1);
+        for (j, &letter) in self.word.iter().enumerate() {
+            let mut edits = (state.row[j] + u8::from(letter != c))
+                .min(state.row[j + 1] + 1)
+                .min(next.row[j] + 1);
+            if j > 0 && state.chars > 0 && letter == state.last && self.word[j - 1] == c {
+                edits = edits.min(state.above[j - 1] + 1);
             }
-            rows[row + j + 1] = edits;
-            least = least.min(edits);
+            // Further edits make no difference.
+            next.row[j + 1] = edits.min(self.limit as u8 + 1);
         }
-        if word.len() - (i + 1) <= ending {
-            fewest = fewest.min(rows[row + term.len()]);
-        }
-        if least > limit {
-            break;
-        }
-        (before, above, row) = (above, row, before);
+        next.row[0] = next.row[0].min(self.limit as u8 + 1);
+        next
     }
-    Some(fewest).filter(|&edits| edits <= limit)
+}
+
+impl Automaton for &Near<'_> {
+    type State = State;
+
+    fn start(&self) -> State {
+        let mut row = [0; LONGEST + 1];
+        for (edits, at) in row.iter_mut().zip(0..) {
+            *edits = at.min(self.limit as u8 + 1);
+        }
+        State {
+            row,
+            above: row,
+            last: '\0',
+            chars: 0,
+            bits: 0,
+            missing: 0,
+        }
+    }
+
+    fn is_match(&self, state: &State) -> bool {
+        state.missing == 0 && state.chars >= SHORTEST && self.fewest(state).edits <= self.limit
+    }
+
+    fn can_match(&self, state: &State) -> bool {
+        let row = &state.row[..=self.word.len()];
+        let least = row.iter().chain(&state.above[..self.word.len()]).min();
+        least.is_some_and(|&least| usize::from(least) <= self.limit)
+    }
+
+    fn accept(&self, state: &State, byte: u8) -> State {
+        let (bits, missing) = match byte {
+            0..0x80 => (byte.into(), 0),
+            0x80..0xC0 => (
+                state.bits << 6 | u32::from(byte & 0x3F),
+                state.missing.saturating_sub(1),
+            ),
+            0xC0..0xE0 => (u32::from(byte & 0x1F), 1),
+            0xE0..0xF0 => (u32::from(byte & 0x0F), 2),
+            _ => (u32::from(byte & 0x07), 3),
+        };
+        if missing > 0 {
+            return State {
+                bits,
+                missing,
+                ..*state
+            };
+        }
+        let c = char::from_u32(bits).unwrap_or(char::REPLACEMENT_CHARACTER);
+        self.read(state, c)
+    }
 }
 
 #[cfg(test)]
@@ -122,8 +207,19 @@ mod tests {
     use super::*;
 
     fn edits(one: &str, other: &str, limit: usize) -> Option<usize> {
-        let [one, other] = [one, other].map(|text| text.chars().collect::<Vec<_>>());
-        distance(&one, &other, limit, &mut Vec::new())
+        let word: Vec<char> = one.chars().collect();
+        let near = Near { word: &word, limit };
+        let edits = near.distance(other).map(|distance| distance.edits);
+        // The automaton walks the bytes of the term to the same end.
+        let automaton = &near;
+        let mut state = automaton.start();
+        for byte in other.bytes() {
+            assert!(edits.is_none() || automaton.can_match(&state));
+            state = automaton.accept(&state, byte);
+        }
+        let is_long = other.chars().count() >= SHORTEST;
+        assert_eq!(automaton.is_match(&state), is_long && edits.is_some());
+        edits
     }
 
     #[test]

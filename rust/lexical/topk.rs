@@ -7,7 +7,7 @@
 //! many candidates are left, the next frequent term is read in full instead.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -47,7 +47,8 @@ pub(super) struct Parameters<'a> {
 /// What the weight of a query term is multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weighting {
-    /// [`Bm25::ceiling`], from the term's document frequency.
+    /// [`Bm25::ceiling`], from the document frequency of the term's word: the sum over its stems, each
+    /// of which is in texts of another language.
     DocFreq,
     /// Nothing: the weight is the score that the term approaches as its frequency grows.
     Given,
@@ -78,11 +79,18 @@ pub(super) fn search(
         }
         found.push((segment, statistics, of_segment));
     }
-    let ceiling = |(term, doc_freq): (&QueryTerm, u64)| match query.weighting {
-        Weighting::DocFreq => term.weight * query.bm25.ceiling(snapshot.chunks, doc_freq),
+    let mut of_words: HashMap<usize, u64> = HashMap::new();
+    for (term, doc_freq) in query.terms.iter().zip(doc_freqs) {
+        *of_words.entry(term.word).or_default() += doc_freq;
+    }
+    let ceiling = |term: &QueryTerm| match query.weighting {
+        Weighting::DocFreq => {
+            let doc_freq = of_words[&term.word].min(snapshot.chunks);
+            term.weight * query.bm25.ceiling(snapshot.chunks, doc_freq)
+        }
         Weighting::Given => term.weight,
     };
-    let ceilings: Vec<f64> = query.terms.iter().zip(doc_freqs).map(ceiling).collect();
+    let ceilings: Vec<f64> = query.terms.iter().map(ceiling).collect();
     let unit = ceilings.iter().sum::<f64>() / FULL_SCORE;
     let mut best = TopChunks::new(query.k);
     let mut sums = Sums::new();

@@ -61,21 +61,22 @@ pub type Spaced<T> = (T, usize, bool);
 ///
 /// `is_spaced` tells whether a space stands between two that are beside each other. The order is
 /// that of the bidirectional algorithm (Unicode Annex 9) for a line without explicit directions:
-/// a line with more letters from right to left is read from the right, but numbers and words in
-/// other scripts within it from the left.
+/// a line that is read `from_right`, but numbers and words in other scripts within it from the left;
+/// or else one that is read from the left, but words in such scripts from the right.
 pub fn read_in_order<T: Placed>(
     line: Vec<(usize, T)>,
+    from_right: bool,
     is_spaced: impl Fn(&(usize, T), &(usize, T)) -> bool,
 ) -> Vec<Spaced<T>> {
-    let direction: i32 = line.iter().map(|(_, c)| leftward(c.character())).sum();
     let mut line = line;
-    sort(&mut line, direction > 0);
+    sort(&mut line, from_right);
     let mut spaces = vec![false; line.len()];
     for at in 1..line.len() {
         spaces[at] = is_spaced(&line[at - 1], &line[at]);
     }
-    turn_runs(&mut line, &mut spaces, direction > 0);
+    turn_runs(&mut line, &mut spaces, from_right);
     put_marks_behind(&mut line, &mut spaces);
+    turn_ligatures(&mut line);
     line.into_iter()
         .zip(spaces)
         .map(|((number, character), spaced)| (character, number, spaced))
@@ -159,6 +160,21 @@ fn put_marks_behind<T: Placed>(line: &mut [(usize, T)], spaces: &mut [bool]) {
     }
 }
 
+/// Puts the two letters of the ligature of lam and alef in order: PDFium turns them with the line
+/// if the font names both for one glyph. The letters alef and lam themselves form no ligature.
+fn turn_ligatures<T: Placed>(line: &mut [(usize, T)]) {
+    for at in 1..line.len() {
+        let (first, second) = (&line[at - 1].1, &line[at].1);
+        let is_alef = matches!(
+            first.character(),
+            '\u{622}' | '\u{623}' | '\u{625}' | '\u{627}'
+        );
+        if is_alef && second.character() == '\u{644}' && first.edges() == second.edges() {
+            line.swap(at - 1, at);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Placed, read_in_order};
@@ -176,7 +192,7 @@ mod tests {
     }
 
     /// Returns the text of a line that shows these characters from the left; spaces are gaps.
-    fn read(shown: &str) -> String {
+    fn read(shown: &str, from_right: bool) -> String {
         let line = shown
             .chars()
             .enumerate()
@@ -185,7 +201,7 @@ mod tests {
             .collect();
         let mut text = String::new();
         for ((character, _), _, spaced) in
-            read_in_order(line, |(_, a), (_, b)| (a.1 - b.1).abs() > 1.5)
+            read_in_order(line, from_right, |(_, a), (_, b)| (a.1 - b.1).abs() > 1.5)
         {
             if spaced {
                 text.push(' ');
@@ -197,22 +213,39 @@ mod tests {
 
     #[test]
     fn letters_are_read_from_the_right() {
-        assert_eq!(read("רצק בתכמ"), "מכתב קצר");
+        assert_eq!(read("רצק בתכמ", true), "מכתב קצר");
     }
 
     #[test]
     fn numbers_and_foreign_words_within_are_read_from_the_left() {
-        assert_eq!(read("ףוס 12/05/2021 םוי"), "יום 12/05/2021 סוף");
-        assert_eq!(read("בושח new bridge רשג לע"), "על גשר new bridge חשוב");
-        assert_eq!(read("ףוס 7 ,3 םילימ"), "מילים 3, 7 סוף");
+        assert_eq!(read("ףוס 12/05/2021 םוי", true), "יום 12/05/2021 סוף");
+        assert_eq!(
+            read("בושח new bridge רשג לע", true),
+            "על גשר new bridge חשוב"
+        );
+        assert_eq!(read("ףוס 7 ,3 םילימ", true), "מילים 3, 7 סוף");
     }
 
     #[test]
     fn a_hebrew_phrase_in_an_english_line_is_read_from_the_right() {
         assert_eq!(
-            read("the word רצק בתכמ means a short letter"),
+            read("the word רצק בתכמ means a short letter", false),
             "the word מכתב קצר means a short letter"
         );
+    }
+
+    #[test]
+    fn lam_stands_before_the_alef_of_its_ligature() {
+        let line = vec![
+            (0, ('\u{627}', 5.0)),
+            (1, ('\u{644}', 5.0)),
+            (2, ('\u{645}', 4.0)),
+        ];
+        let read: String = read_in_order(line, true, |_, _| false)
+            .into_iter()
+            .map(|((character, _), _, _)| character)
+            .collect();
+        assert_eq!(read, "\u{644}\u{627}\u{645}");
     }
 
     #[test]
@@ -223,7 +256,7 @@ mod tests {
             (2, ('\u{5b8}', 4.9)),
             (3, ('ל', 4.0)),
         ];
-        let read: String = read_in_order(line, |_, _| false)
+        let read: String = read_in_order(line, true, |_, _| false)
             .into_iter()
             .map(|((character, _), _, _)| character)
             .collect();

@@ -42,7 +42,8 @@ impl Guesses {
             self.vowels += usize::from("aeiouyAEIOUY".contains(character));
         } else {
             let block = match character {
-                '\u{4e00}'..='\u{9fff}' => CHINESE,
+                // Chinese characters, and kana between them.
+                '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}' => CHINESE,
                 _ => character as u32 >> 8,
             };
             *self.blocks.entry(block).or_default() += 1;

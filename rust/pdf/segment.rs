@@ -390,21 +390,46 @@ impl Run {
             })
     }
 
+    fn leftward(&self) -> i32 {
+        self.0
+            .iter()
+            .map(|(piece, _)| leftward(piece.character))
+            .sum()
+    }
+
     /// Puts the characters into the order in which they are read.
-    fn read(&mut self) {
-        let spaces: Vec<bool> = self.0.iter().map(|&(_, spaced)| spaced).collect();
+    fn read(&mut self, from_right: bool) {
+        let drawn: Vec<bool> = self.0.iter().map(|&(_, spaced)| spaced).collect();
         let line = self.0.drain(..).map(|(piece, _)| piece).enumerate();
+        let gap =
+            |a: &Piece, b: &Piece| a.rect.left.max(b.rect.left) - a.rect.right.min(b.rect.right);
+        let is_wide = |a: &Piece, b: &Piece| gap(a, b) > NARROWEST_SPACE * a.size.max(b.size);
         let is_spaced = |(first, a): &(usize, Piece), (second, b): &(usize, Piece)| {
             if first.abs_diff(*second) == 1 {
-                return spaces[*first.max(second)];
+                drawn[*first.max(second)]
+            } else {
+                is_wide(a, b)
             }
-            let gap = a.rect.left.max(b.rect.left) - a.rect.right.min(b.rect.right);
-            gap > NARROWEST_SPACE * a.size.max(b.size)
         };
-        self.0 = read_in_order(line.collect(), is_spaced)
-            .into_iter()
-            .map(|(piece, _, spaced)| (piece, spaced))
-            .collect();
+        let mut before: Option<(usize, Piece)> = None;
+        let mut letter: Option<Piece> = None;
+        for (piece, number, spaced) in read_in_order(line.collect(), from_right, is_spaced) {
+            let spaced = match (before, letter) {
+                _ if is_mark(piece.character) => false,
+                // The gap behind a mark is not that behind its letter.
+                (Some((last, mark)), Some(letter)) if is_mark(mark.character) => {
+                    (last + 1 != number || drawn[number]) && is_wide(&letter, &piece)
+                }
+                // Those that were given one after the other have what was between them.
+                (Some((last, _)), _) if last + 1 == number => drawn[number],
+                _ => spaced,
+            };
+            self.0.push((piece, spaced));
+            before = Some((number, piece));
+            if !is_mark(piece.character) {
+                letter = Some(piece);
+            }
+        }
     }
 
     fn segment(&self, order: usize, has_leftward: bool) -> Segment {
@@ -452,72 +477,82 @@ impl Run {
             bold: pieces().filter(|piece| piece.bold).count(),
             order,
             turn: first.turn,
-            leftward: if has_leftward {
-                pieces().map(|piece| leftward(piece.character)).sum()
-            } else {
-                0
-            },
+            leftward: if has_leftward { self.leftward() } else { 0 },
         }
     }
 }
 
-/// The runs of a line that are joined so far, and its edges.
-struct JoinedRun {
-    run: Run,
+/// Runs that stand beside each other on one line, and its edges.
+struct LineOfRuns {
+    runs: Vec<Run>,
     from_right: bool,
     edges: (f32, f32),
 }
 
-impl JoinedRun {
-    /// Adds a run if one of the two is from right to left and it stands beside this one, on either
-    /// side; else returns it.
+impl LineOfRuns {
+    fn of(run: Run) -> Self {
+        Self {
+            from_right: run.is_from_right(),
+            edges: run.edges(),
+            runs: vec![run],
+        }
+    }
+
+    /// Adds a line if it stands beside this one, on either side; else returns it.
     fn join(&mut self, mut next: Self) -> Option<Self> {
-        let (Some((last, _)), Some((first, spaced))) = (self.run.0.last(), next.run.0.first_mut())
-        else {
+        let last = self.runs.last().and_then(|run| run.0.last());
+        let first = next.runs.first_mut().and_then(|run| run.0.first_mut());
+        let (Some((last, _)), Some((first, spaced))) = (last, first) else {
             return Some(next);
         };
         let size = last.size.max(first.size);
         let ((left, right), (next_left, next_right)) = (self.edges, next.edges);
         let gap = left.max(next_left) - right.min(next_right);
-        let is_beside = (self.from_right || next.from_right)
-            && last.turn == first.turn
+        let is_beside = last.turn == first.turn
             && last.is_level(first, gap)
             && (-BACKWARDS * size..=WIDEST_SPACE * size).contains(&gap);
         if !is_beside {
             return Some(next);
         }
         *spaced = gap > NARROWEST_SPACE * size;
-        self.run.0.append(&mut next.run.0);
-        self.from_right = true;
+        self.runs.append(&mut next.runs);
+        self.from_right |= next.from_right;
         self.edges = (left.min(next_left), right.max(next_right));
         None
+    }
+
+    /// Returns one run in the order in which it is read, if it has letters from right to left.
+    ///
+    /// On a page that is read from the right it is too; else it is if most of its letters are.
+    fn read(self, page_from_right: bool) -> Vec<Run> {
+        if !self.from_right {
+            return self.runs;
+        }
+        let mut joined = Run(self.runs.into_iter().flat_map(|run| run.0).collect());
+        let from_right = page_from_right || joined.leftward() >= 0;
+        joined.read(from_right);
+        vec![joined]
     }
 }
 
 /// Joins the runs of each line that has letters from right to left, and puts it into order.
+///
+/// PDFium gives the words of such a line in any order.
 fn read_from_right(runs: Vec<Run>) -> Vec<Run> {
-    let mut joined: Vec<JoinedRun> = Vec::with_capacity(runs.len());
+    let mut lines: Vec<LineOfRuns> = Vec::with_capacity(runs.len());
     for run in runs {
-        let (from_right, edges) = (run.is_from_right(), run.edges());
-        let next = JoinedRun {
-            run,
-            from_right,
-            edges,
-        };
-        let parted = match joined.last_mut() {
-            Some(last) => last.join(next),
+        let next = LineOfRuns::of(run);
+        let parted = match lines.last_mut() {
+            Some(line) => line.join(next),
             None => Some(next),
         };
-        joined.extend(parted);
+        lines.extend(parted);
     }
-    joined
+    let letters = lines.iter().flat_map(|line| &line.runs).map(Run::leftward);
+    let from_right = letters.sum::<i32>() > 0;
+    lines
         .into_iter()
-        .map(|mut line| {
-            if line.from_right {
-                line.run.read();
-            }
-            line.run
-        })
+        .flat_map(|line| line.read(from_right))
         .collect()
 }
 

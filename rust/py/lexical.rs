@@ -148,8 +148,8 @@ impl Lexical {
             b,
             weights: weights.unwrap_or([1.0; FIELDS]),
         };
-        let term = |(term, weight)| QueryTerm { term, weight };
-        let terms: Vec<_> = terms.into_iter().map(term).collect();
+        let term = |(word, (term, weight))| QueryTerm { term, weight, word };
+        let terms: Vec<_> = terms.into_iter().enumerate().map(term).collect();
         let only = only.map(|filter| &*filter.inner);
         let ranking = py
             .detach(|| self.0.sparse_topk(&terms, k, bm25, only))

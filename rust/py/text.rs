@@ -1,7 +1,9 @@
 //! Python bindings of analysis, splitting and hashing.
 
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -87,10 +89,47 @@ fn query_terms(
     })
 }
 
+/// Returns the distinct terms of a query with their weights and the numbers of their words.
+#[pyfunction]
+#[pyo3(signature = (query, *, langs, name = ""))]
+fn query_words(
+    py: Python<'_>,
+    query: &str,
+    langs: Vec<String>,
+    name: &str,
+) -> Vec<(String, f64, usize)> {
+    py.detach(|| {
+        let terms = analyze::QueryAnalyzer::new(&langs).analyze_named(query, name);
+        let terms = terms.into_iter();
+        terms
+            .map(|term| (term.term, term.weight, term.word))
+            .collect()
+    })
+}
+
 /// Returns the ISO 639-1 code of a text's language, or "" if detection is not reliable.
 #[pyfunction]
 fn detect_lang(py: Python<'_>, text: &str) -> &'static str {
     py.detach(|| analyze::detect_lang(text))
+}
+
+/// Returns the ISO 639-1 code of a document's language, or "" without evidence.
+#[pyfunction]
+#[pyo3(signature = (text, *, likely = ""))]
+fn document_lang(py: Python<'_>, text: &str, likely: &str) -> &'static str {
+    py.detach(|| analyze::document_lang(text, likely))
+}
+
+/// Returns the score of each text by the letters that its words share with those of a query.
+#[pyfunction]
+fn letter_scores<'py>(
+    py: Python<'py>,
+    query: &str,
+    texts: Vec<pyo3::pybacked::PyBackedStr>,
+) -> Bound<'py, PyArray1<f32>> {
+    let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    py.detach(|| crate::lexical::letter_scores(query, &texts))
+        .into_pyarray(py)
 }
 
 /// Returns the spans, in characters, of the terms in scripts without spaces.
@@ -115,7 +154,10 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(analyze_text, module)?)?;
     module.add_function(wrap_pyfunction!(detect_lang, module)?)?;
     module.add_function(wrap_pyfunction!(digest, module)?)?;
+    module.add_function(wrap_pyfunction!(document_lang, module)?)?;
+    module.add_function(wrap_pyfunction!(letter_scores, module)?)?;
     module.add_function(wrap_pyfunction!(query_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(query_words, module)?)?;
     module.add_function(wrap_pyfunction!(unspaced_spans, module)?)?;
     module.add_function(wrap_pyfunction!(split, module)?)
 }

@@ -34,8 +34,9 @@ pub(super) const CLAUSE: f32 = 3.5;
 pub(super) const WORD: f32 = 4.5;
 /// The end of a grapheme.
 pub(super) const GRAPHEME: f32 = 8.0;
-/// Added between a heading, or the first line of a definition, and the text after it.
-pub(super) const ORPHAN: f32 = 4.0;
-/// Added before a more indented line, before a closing bracket, after a colon and within a joined
-/// word: the two sides belong together.
+/// Added between a heading, a term, a lead-in, a caption or the header of a table and the text after
+/// it: more than that of a cut between words, so that only a budget below them parts them.
+pub(super) const ORPHAN: f32 = 8.0;
+/// Added before a closing bracket, after a colon and within a joined word: the two sides belong
+/// together.
 pub(super) const HANGING: f32 = 1.2;

@@ -15,7 +15,6 @@ pub(super) fn is_row(text: &str) -> bool {
 pub(super) fn is_rule(text: &str) -> bool {
     let line = first_line(text).trim_end();
     line.len() >= 3
-        && line.len() < LOOKED_AT
         && line.contains(['-', '='])
         && line.bytes().all(|byte| b"-=+|: \t".contains(&byte))
 }
@@ -26,7 +25,9 @@ pub(super) fn hangs_below(text: &str, indent: u32) -> bool {
     let mut rest = text;
     for _ in 0..LINES {
         let line = first_line(rest);
-        let ends_open = line.trim_end().ends_with(|c: char| c.is_alphanumeric() || ">])}*'\"`".contains(c));
+        let ends_open = line
+            .trim_end()
+            .ends_with(|c: char| c.is_alphanumeric() || ">])}*'\"`".contains(c));
         let Some(next) = rest[line.len()..].strip_prefix('\n') else {
             return false;
         };

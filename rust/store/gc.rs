@@ -50,13 +50,10 @@ impl Store {
         Ok(stats)
     }
 
-    /// Returns the languages of the documents, most frequent first, without unknown ones.
+    /// Returns the languages of the documents, most frequent first, "" among them for unknown ones.
     pub fn langs(&self) -> Result<Vec<String>> {
-        let known = self.chunks_by_lang()?.into_iter();
-        Ok(known
-            .map(|(lang, _)| lang)
-            .filter(|lang| !lang.is_empty())
-            .collect())
+        let langs = self.chunks_by_lang()?.into_iter();
+        Ok(langs.map(|(lang, _)| lang).collect())
     }
 
     /// Returns each language ("" unknown) with the number of chunks of its documents, the language of

@@ -222,7 +222,9 @@ impl MatchingSearch<'_> {
             if stretches.is_empty() {
                 continue;
             }
-            let windows = self.store.read(|db| cut_windows(db, text_of.body, stretches))?;
+            let windows = self
+                .store
+                .read(|db| cut_windows(db, text_of.body, stretches))?;
             for window in windows {
                 let work = self
                     .store

@@ -36,10 +36,10 @@ def mutate(bundle: Path, chance: random.Random) -> None:
         lambda: change_manifest(bundle, chance),
         lambda: change_manifest(bundle, chance),
         lambda: change_sums(bundle, chance),
-        lambda: (chosen.unlink(), os.mkfifo(chosen)),
-        lambda: (chosen.unlink(), chosen.symlink_to(chance.choice(["/dev/zero", "/etc/passwd"]))),
-        lambda: (chosen.unlink(), chosen.mkdir()),
-        lambda: (chosen.unlink(), os.link(bundle.parent / "canary", chosen)),
+        lambda: os.mkfifo(_removed(chosen)),
+        lambda: _removed(chosen).symlink_to(chance.choice(["/dev/zero", "/etc/passwd"])),
+        lambda: _removed(chosen).mkdir(),
+        lambda: os.link(bundle.parent / "canary", _removed(chosen)),
         lambda: os.truncate(chosen, 0),
         lambda: chosen.write_bytes(chance.randbytes(5000)),
         lambda: exchange_folder(bundle / chance.choice(["models", "wheels", "licences"])),
@@ -47,6 +47,11 @@ def mutate(bundle: Path, chance: random.Random) -> None:
         lambda: chosen.unlink(),
     ]
     chance.choice(ways)()
+
+
+def _removed(file: Path) -> Path:
+    file.unlink()
+    return file
 
 
 def _walk(folder: Path) -> Iterator[Path]:

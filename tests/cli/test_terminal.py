@@ -108,6 +108,13 @@ def test_colors_are_for_terminals(indexed: Path, monkeypatch: pytest.MonkeyPatch
     assert "\x1b" not in run_terminal("search", "krill")[1]
 
 
+@pytest.mark.usefixtures("indexed")
+def test_function_words_of_a_question_are_not_bold() -> None:
+    shown = run_terminal("search", "what do the blue whales eat")[1]
+    assert "\x1b[1mwhales" in shown
+    assert "\x1b[1mthe\x1b" not in shown.lower()
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -62,3 +62,15 @@ def test_an_interrupt_is_none_of_these_failures() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         LeftOut().attempt("notes", interrupt, plain="")
+
+
+def test_a_panic_of_the_core_is_one_of_them() -> None:
+    class PanicException(BaseException):  # as pyo3 names it
+        pass
+
+    def panic() -> str:
+        raise PanicException("index out of bounds")
+
+    left_out = LeftOut()
+    assert left_out.attempt("notes", panic, plain="plain") == "plain"
+    assert left_out.metadata()["left_out"] == ["notes"]

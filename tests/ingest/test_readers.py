@@ -213,6 +213,35 @@ class TestMarkdown:
         }
         assert outline(document) == [(1, "One")]
 
+    @pytest.mark.parametrize(
+        ("front", "fields"),
+        [
+            ("---\ntags: boats, #oars\n---\n", {"tags": ["boats", "oars"]}),
+            ("---\nstatus: draft\nyear: 2031\n---\n", {"status": "draft", "year": 2031}),
+            ("---\nzip: 01234\nversion: 1.10\n---\n", {"zip": "01234", "version": "1.10"}),
+            ("---\ndraft: true\n---\n", {"draft": True}),
+            ("---\ncreated: 2031-04-05\n---\n", {"created": "2031-04-05"}),
+            ("---\nformat: x\npath: /etc\nsummary: |\n  text\n---\n", {}),
+            ('+++\ntags = ["anchors"]\n+++\n', {"tags": ["anchors"]}),
+            ("+++\ndate = 2031-02-03\n+++\n", {"date": "2031-02-03"}),
+            ("+++\nyear = 2031\n[taxonomies]\ntags = ['a']\n+++\n", {"year": 2031, "tags": ["a"]}),
+            ("+++\nno toml\n+++\n", {}),
+        ],
+    )  # fmt: skip
+    def test_all_fields_of_front_matter_can_be_filtered(
+        self, front: str, fields: dict[str, object]
+    ) -> None:
+        metadata = one(front + "# One\n", "a.md").metadata
+        assert metadata == {"ext": "md", "format": "markdown", **fields}
+
+    @pytest.mark.parametrize("name", ["a.md", "a.txt", "a.ipynb"])
+    def test_the_bytes_of_a_picture_in_a_text_are_left_out(self, name: str) -> None:
+        text = f"# Jib\n\n![jib](data:image/png;base64,{'iVBORw0K' * 500}=)\n\nEleven tonnes.\n"
+        if name == "a.ipynb":
+            text = json.dumps({"cells": [{"cell_type": "markdown", "source": text}]})
+        found = one(text, name).text.strip()
+        assert found == "# Jib\n\n![jib](data:image/png;base64,)\n\nEleven tonnes."
+
     def test_a_rule_at_the_start_is_no_front_matter(self) -> None:
         assert outline(one("---\n\n# One\n", "a.md")) == [(1, "One")]
 

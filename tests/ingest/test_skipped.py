@@ -253,3 +253,44 @@ def test_a_damaged_record_is_made_anew(crx: CrxHere, damage: bytes) -> None:
     assert crx("status").code == 0
     assert crx("index", "docs", "-q").code == 0
     assert record.read_bytes() == whole
+
+
+def test_what_was_read_and_has_no_text_is_skipped_whatever_its_name(crx: CrxHere) -> None:
+    docs = crx.folder / "docs"
+    (docs / "a.md").write_text(TEXT)
+    (docs / "empty.ics").write_text("BEGIN:VCALENDAR\nEND:VCALENDAR\n")
+    (docs / "page.html").write_text("<html><body><img src=a.png></body></html>")
+    (docs / "blank.rtf").write_text("{\\rtf1 }")
+    done = crx("index", "-q", "docs")
+    assert (done.code, done.out) == (0, ".crx: 1 added, 3 skipped; 1 chunks put, 1 embedded\n")
+    assert crx("status", "--skipped").out.splitlines() == [
+        "docs/blank.rtf: has no text",
+        "docs/empty.ics: has no contact, event or task",
+        "docs/page.html: has no text besides its markup",
+    ]
+
+
+def test_a_page_that_scripts_make_is_found_by_its_title_and_description() -> None:
+    page = (
+        b"<title>Board of the lockkeepers</title><meta name=description content='Levels of all"
+        b" sluices'><body><div id=root></div><script>render()</script></body>"
+    )
+    (document,) = read_bytes(page, name="a.html")
+    assert document.text == "Board of the lockkeepers\n\nLevels of all sluices"
+    assert document.metadata["left_out"] == ["body"]
+
+
+def test_a_failure_of_an_earlier_run_is_one_line_until_it_changes(crx: CrxHere) -> None:
+    docs = crx.folder / "docs"
+    (docs / "a.md").write_text(TEXT)
+    (docs / "letter.docx").write_bytes(b"PK\3\4 no archive")
+    first = crx("index", "-q", "docs")
+    assert (first.code, first.err.count("docs/letter.docx: ")) == (3, 1)
+    again = crx("index", "-q")
+    assert again.code == 0
+    assert "docs/letter.docx" not in again.err
+    assert '1 file failed as before; "crx status" lists them, with the reasons' in again.err
+    assert "docs/letter.docx: " in crx("status").err
+    (docs / "letter.docx").write_bytes(b"no archive either, and no Office document")
+    changed = crx("index", "-q")
+    assert (changed.code, changed.err.count("docs/letter.docx: ")) == (3, 1)

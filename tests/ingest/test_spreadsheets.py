@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from compound import compound_file, excel_97
@@ -235,6 +237,12 @@ def test_a_formula_without_a_result_is_shown_and_counted() -> None:
     assert document.metadata["left_out_reasons"] == ["1 were saved without one"]
 
 
+def test_names_of_parts_are_compared_without_case() -> None:
+    with ZipFile(BytesIO(xlsx(SHEETS))) as archive:
+        parts = {name.upper().replace("/", "\\"): archive.read(name) for name in archive.namelist()}
+    assert one(zipped(parts), "a.xlsx").text == one(xlsx(SHEETS), "a.xlsx").text
+
+
 def test_readings_and_escapes_are_no_part_of_a_cell() -> None:
     cell = '<c r="A1" t="inlineStr"><is><t>東京_x000D_</t><rPh><t>とうきょう</t></rPh></is></c>'
     assert one(formatted_xlsx([cell]), "a.xlsx").text == "Sheet\n東京\n"
@@ -268,9 +276,6 @@ def test_a_sheet_whose_tabs_are_too_many_is_refused() -> None:
 
 
 def _with_part(data: bytes, path: str, content: str) -> bytes:
-    from io import BytesIO
-    from zipfile import ZipFile
-
     with ZipFile(BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     return zipped({**parts, path: content})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 import time
 import zipfile
 from collections.abc import Callable
@@ -361,3 +362,14 @@ def test_every_pin_is_complete() -> None:
         assert pin.licence
         assert pin.languages
         assert not pin.layers or (SHIPPED / pin.layers).is_file()
+
+
+def test_nothing_is_fetched_for_a_model_that_cannot_be_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CRX_OFFLINE", raising=False)
+    monkeypatch.setitem(sys.modules, "crx_convert.convert", None)
+    missing = r'is not installed; pip install "crx\[convert\]"'
+    with pytest.raises(UsageError, match=missing):
+        pull_model("e5@int8", into=tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -54,10 +54,10 @@ def reference(index: Index, query: str, s: Setting, *, name: str = "") -> dict[i
                 tf[key][term] += weight
     mean = sum(length.values()) / max(1, len(rows))
     scores = dict.fromkeys(rows, 0.0)
-    for term in set(analyze(query, "en")):
+    for term, count in Counter(analyze(query, "en")).items():
         holders = [key for key in rows if tf[key][term] > 0]
         idf = math.log(1 + (len(rows) - len(holders) + 0.5) / (len(holders) + 0.5))
-        worth = (0.25 if term in FUNCTION else 1) * idf * (s.k1 + 1)
+        worth = (0.25 if term in FUNCTION else 1 + math.log(count)) * idf * (s.k1 + 1)
         worth *= 0.5 if term in analyze(name, "en") else 1
         for key in holders:
             norm = s.k1 * (1 - s.b + s.b * length[key] / mean)

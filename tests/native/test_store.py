@@ -482,7 +482,7 @@ def test_stats_count_what_is_there(store: Store) -> None:
         "failures": 0,
     }
     assert store.chunks_by_lang() == [("", 1), ("en", 2), ("fr", 1)]
-    assert store.langs() == ["en", "fr"]
+    assert store.langs() == ["", "en", "fr"]
 
 
 def test_settings_are_kept_by_name(store: Store) -> None:

@@ -112,9 +112,10 @@ def _copy_folder(source: Path, target: Path) -> None:
 
 def _install_wheels(bundle: Path, python: Path, folder: Path) -> None:
     """Install the wheels with pip, which checks each against its hash again."""
-    pip, *others = sorted((bundle / WHEELS_FOLDER).glob("pip-*.whl")) or [None]
-    if pip is None or others:
+    wheels = sorted((bundle / WHEELS_FOLDER).glob("pip-*.whl"))
+    if len(wheels) != 1:
         raise Damaged(f"{bundle}: does not hold one wheel of pip; copy the bundle again")
+    (pip,) = wheels
     options = ["--isolated", "--no-index", "--find-links", str(bundle / WHEELS_FOLDER)]
     options += ["--require-hashes", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
     command = [str(python), "-I", str(pip / "pip"), "install", *options]

@@ -32,6 +32,7 @@ from crx.context_registry import parse_contexts
 from crx.errors import InputError, UsageError
 from crx.index import handle
 from crx.index.nearest_index import FOLDER
+from crx.labels import count_label
 from crx.registry import NO_EMBEDDER
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def command(
     embedded, those first that gain most. An interruption loses nothing: the same command resumes.
 
     New, changed, renamed and deleted files are recognized by their content; unchanged ones cost
-    nothing. The exit code is 3 if a file could not be read, or a chunk did not get its context.
+    nothing. The exit code is 3 if a file could not be read, or a chunk did not get its context;
+    a file that failed before and fails in the same way is counted and leaves it at 0.
     """
     index_path = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
@@ -149,6 +151,9 @@ def command(
             vectors = describe_vectors(index, probe=False)
             pending = f"{report.pending:,} chunks have no vector yet; {NEXT_STEP}"
             print_note(f"{pending}; {vectors}" if vectors else pending)
+        if report.failed_before:
+            failed = count_label(report.failed_before, "file")
+            print_note(f'{failed} failed as before; "crx status" lists them, with the reasons')
         if report.skipped:
             print_note('"crx status --skipped" lists what was skipped, and why')
         source = parse_contexts(contexts or index.settings["contexts"]).source
@@ -171,7 +176,8 @@ def command(
                 print_json(printed)
     if report.failures or code:
         return InputError.exit_code
-    return 0 if report.added or report.changed or report.unchanged or report.renamed else 1
+    was_read = report.added or report.changed or report.unchanged or report.renamed
+    return 0 if was_read or report.failed_before else 1
 
 
 def choose_index(paths: tuple[Path, ...], *, folder: str | None, exclude: tuple[str, ...]) -> Path:

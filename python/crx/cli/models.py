@@ -18,7 +18,8 @@ from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError, Unavailable, UsageError
-from crx.models import ModelCard, add_model, find_model, list_models, remove_model, verify_model
+from crx.models import ModelCard, find_model, list_models, remove_model, verify_model
+from crx.models.adding import add_foreign_model
 from crx.models.card import ModelKind, Pooling, Precision, read_card
 from crx.models.elsewhere import OtherModel, list_cached_models
 from crx.models.gguf import can_convert_gguf
@@ -283,7 +284,7 @@ def add_command(
         passage_prefix=passage_prefix,
         graph=graph,
     )
-    card = add_model(
+    card = add_foreign_model(
         source,
         name=stored_name,
         precision=precision,

@@ -23,7 +23,7 @@ from crx.cli.visible import visible_line
 from crx.show.copies import Copies, copy_uris
 from crx.show.excerpt import columns, split_matches
 from crx.show.shown_text import text_ngrams
-from crx.text.query_terms import terms_for
+from crx.text.query_terms import marked_terms
 from crx.types import Citation, Hit, Passage
 
 # The label of a context: a model's words about a document are not taken for the document's own.
@@ -102,7 +102,7 @@ def layout_passages(
     shown: set[str] = set()
     for each, heading, counts in zip(found, headings, shares, strict=True):
         passage = each.passage
-        terms = terms_for(query, passage.text)
+        terms = marked_terms(query, passage.text) if screen.is_styled else set()
         copies = f"({each.count} more like it)" if each.count else ""
         body = Body([], "")
         if full:

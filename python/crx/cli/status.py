@@ -75,8 +75,8 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
     if not documents and not skipped:
         _print_in_words(status, roots, written=written, passed_over=len(passed_over))
         if incomplete:
-            documents = count_label(len(incomplete), "document")
-            print_line(f'parts of {documents} were not read; "crx status --skipped" names them')
+            affected = count_label(len(incomplete), "document")
+            print_line(f'parts of {affected} were not read; "crx status --skipped" names them')
         print_line()
         _print_details(status)
     for uri, reason in status.failures:

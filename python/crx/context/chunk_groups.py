@@ -225,7 +225,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _GroupedReading:
     """A document whose digest is written, and the prefix of the prompts of its groups."""
 
     position: int
@@ -330,13 +330,13 @@ class GroupContextualizer:
             self.counts.count_digest(digest)
             prefix = self.prompt.lines.prefix(digest.text or _head(document, chunks[0]))
             validator = ContextValidator(document, prompt=self.prompt.lines)
-            reading = _Reading(at, chunks, validator, digest.text, prefix)
+            reading = _GroupedReading(at, chunks, validator, digest.text, prefix)
             queue.extend(self._ask_group(reading, group, queue) for group in groups)
             return []
 
         return _Asked(prompt, accept)
 
-    def _ask_group(self, reading: _Reading, group: range, queue: deque[_Asked]) -> _Asked:
+    def _ask_group(self, reading: _GroupedReading, group: range, queue: deque[_Asked]) -> _Asked:
         """Return the prompt for the lines of a group; rejected ones are put before `queue`."""
         chunks = reading.chunks[group.start : group.stop]
         text = reading.prefix + self.group_text(chunks)
@@ -355,7 +355,7 @@ class GroupContextualizer:
 
         return _Asked(prompt, accept)
 
-    def _ask_line(self, reading: _Reading, at: int) -> _Asked:
+    def _ask_line(self, reading: _GroupedReading, at: int) -> _Asked:
         """Return the prompt for the line of one chunk."""
         chunk = reading.chunks[at]
 
@@ -370,7 +370,7 @@ class GroupContextualizer:
         return _Asked(ChunkPrompt(text, None, validate, lines_grammar(1)), accept)
 
     def _read_lines(
-        self, answer: Context, reading: _Reading, group: range
+        self, answer: Context, reading: _GroupedReading, group: range
     ) -> list[tuple[int, Context]]:
         """Return (position, context) of the chunks of a group; all of them are counted."""
         lines = parse_lines(answer.text)

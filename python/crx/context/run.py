@@ -345,7 +345,7 @@ class ContextRun:
 
     @property
     def _trial_chunks(self) -> int:
-        """The contexts of this run after which it is judged: with those of a run that was killed."""
+        """The contexts of this run after which it is judged, with those of a killed run."""
         reused = sum(self._reused.values())
         return TRIAL_CHUNKS - reused if reused < TRIAL_CHUNKS else TRIAL_CHUNKS
 

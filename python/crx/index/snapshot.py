@@ -205,7 +205,7 @@ class Snapshots:
             dense,
             self._trigrams,
             seq=lexical.seq,
-            langs=[lang for lang, _ in by_lang if lang],
+            langs=[lang for lang, _ in by_lang],
             complete=complete,
         )
         return Snapshot(searcher, store, pending=pending)

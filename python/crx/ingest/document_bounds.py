@@ -6,8 +6,12 @@ A file may have a title of megabytes, and each answer with one of its chunks wou
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from crx.types import Document, Mark, Scalar
+from crx.types import Document, Mark
+
+if TYPE_CHECKING:
+    from crx.types import MetadataValue
 
 TITLE_CHARS = 1000
 LABEL_CHARS = 1000
@@ -25,7 +29,7 @@ def bound_document(document: Document) -> Document:
     )
 
 
-def _bound_value(value: Scalar | list[Scalar]) -> Scalar | list[Scalar]:
+def _bound_value(value: MetadataValue) -> MetadataValue:
     return value[:VALUE_CHARS] if isinstance(value, str) else value
 
 

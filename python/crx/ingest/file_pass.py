@@ -12,7 +12,7 @@ from typing import Literal
 import orjson
 
 from crx import _native
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, Root, discover, read_content
@@ -60,8 +60,10 @@ class FilePass:
     or, of an archive, `scans` where its pictures were not read.
     A file that cannot be read is a `Failure`, and the store keeps what it has of it; likewise for
     all files of a folder that cannot be listed or is not mounted. A file without text is skipped,
-    unless it is a root or its name promises text. An archive that was read but for some of its
-    files is a `Failure` once, and these are recorded; it is read again when it has changed.
+    unless it is a root or its name promises text; one that was read and holds none is skipped
+    whatever its name. A file that fails as it did in an earlier pass is only counted. An archive
+    that was read but for some of its files is a `Failure` once, and these are recorded; it is read
+    again when it has changed.
     """
 
     def __init__(
@@ -194,7 +196,7 @@ class FilePass:
         elif visit.outcome is not None:
             self._tally.count(visit.outcome)
         else:
-            self._keep(visit.file.uri, visit.failure, visit.rows)
+            self._keep(visit.file, visit.failure, visit.rows)
         self._tally.finish(visit.file.uri, size=visit.size)
 
     def _put_read(self, visit: _Visit, submitted: _SubmittedFile) -> None:
@@ -204,8 +206,8 @@ class FilePass:
         try:
             self._put(visit, submitted)
         except NotText as error:
-            if submitted.promises_text:
-                self._keep(file.uri, str(error), rows)
+            if submitted.promises_text and not isinstance(error, NothingToRead):
+                self._keep(file, str(error), rows)
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
                 self._failed.replace_within(file.uri, {}, documents=self._files)
@@ -213,14 +215,14 @@ class FilePass:
                 self._tally.count("skipped")
         except InputError as error:
             was_read = self._tally.report.chunks > chunks
-            self._keep(file.uri, str(error), [] if was_read else rows)
+            self._keep(file, str(error), [] if was_read else rows)
 
     def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
         if not rows or self._is_read_again(file, rows):
             return False
         # Replaced by a file of the same size whose time was set, as copies with their times are, or
         # by a move of its folder.
-        if file.changed_ns > self._changes.get(file.root, file.changed_ns):
+        if self._has_changed(file):
             return False
         stat = (file.size, file.mtime_ns)
         return all((row.source_size, row.source_mtime_ns) == stat for row in rows)
@@ -286,7 +288,7 @@ class FilePass:
         self._store.remove_documents(sorted(gone - kept))
         if partly_read is not None:
             kept_rows = [row for row in rows if row.uri in kept]
-            self._report_partly_read(file.uri, partly_read, put=put, kept=kept_rows)
+            self._report_partly_read(file, partly_read, put=put, kept=kept_rows)
             return
         self._failed.replace_within(file.uri, {}, documents=put | self._files)
         if namesakes:
@@ -302,19 +304,19 @@ class FilePass:
             self._tally.count("unchanged" if self._store.seq == seq else "changed")
 
     def _report_partly_read(
-        self, uri: str, error: PartlyRead, *, put: set[str], kept: Rows
+        self, file: FoundFile, error: PartlyRead, *, put: set[str], kept: Rows
     ) -> None:
         """Report an archive with files that cannot be read, of which documents were put or kept.
 
         It counts as read if there are documents, and all of them are of this archive as it is now.
         """
         if kept or not put:
-            self._keep(uri, str(error), kept)
+            self._keep(file, str(error), kept)
             return
-        self._failed.replace_within(uri, error.refused, documents=put | self._files)
-        if uri in self._failed:
-            self._store.forget_failures([uri])
-        self._tally.fail(Failure(uri, str(error)))
+        self._failed.replace_within(file.uri, error.refused, documents=put | self._files)
+        if file.uri in self._failed:
+            self._store.forget_failures([file.uri])
+        self._tally.fail(Failure(file.uri, str(error)))
 
     def _rename(self, file: FoundFile, source: Source) -> bool:
         """Give the documents of a vanished file the new path, if bytes and extension are equal.
@@ -339,12 +341,20 @@ class FilePass:
         self._failed.replace_within(file.uri, self._failed.within(path), documents=self._files)
         return True
 
-    def _keep(self, uri: str, reason: str, rows: Rows) -> None:
+    def _keep(self, file: FoundFile, reason: str, rows: Rows) -> None:
         """Record a file that cannot be read, whose documents stay as they are."""
         if rows:
             self._tally.count("kept", len(rows))
             reason += "; the text of an earlier run is kept"
-        self._fail(uri, reason)
+        is_same = not self._has_changed(file) and self._failed.reason(file.uri) == reason
+        if is_same:
+            self._tally.count("failed_before")
+        else:
+            self._fail(file.uri, reason)
+
+    def _has_changed(self, file: FoundFile) -> bool:
+        """Return True for a file that is newer than all that earlier passes met."""
+        return file.changed_ns > self._changes.get(file.root, file.changed_ns)
 
     def _fail(self, uri: str, reason: str) -> None:
         self._store.record_failure(uri, reason)

@@ -13,7 +13,7 @@ from crx.ingest.readers import reader_name
 from crx.ingest.readers.left_out import LEFT_OUT, LEFT_OUT_REASONS
 from crx.ingest.readers.structure import suffix
 from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.types import Document, Scalar
+from crx.types import Document
 
 # What the metadata says is missing of a document, as a person reads it.
 _MISSING = {
@@ -56,7 +56,7 @@ class FileReport:
         )
 
 
-def describe_missing(metadata: Mapping[str, Scalar | list[Scalar]]) -> Iterator[str]:
+def describe_missing(metadata: Mapping[str, object]) -> Iterator[str]:
     """Yield a line for each thing that the metadata of a document says is missing of it."""
     names, reasons = metadata.get(LEFT_OUT, []), metadata.get(LEFT_OUT_REASONS, [])
     if isinstance(names, str):

@@ -30,6 +30,10 @@ class RecordedFailures:
     def __contains__(self, uri: str) -> bool:
         return uri in self._reasons
 
+    def reason(self, uri: str) -> str | None:
+        """Return why a file failed, None if it did not."""
+        return self._reasons.get(uri)
+
     def within(self, archive: str) -> dict[str, str]:
         """Return the failures of files in an archive: the reasons by what follows its URI.
 

@@ -17,6 +17,7 @@ Counted = Literal[
     "removed",
     "kept",
     "skipped",
+    "failed_before",
     "ignored",
     "chunks",
     "embedded",
@@ -72,7 +73,9 @@ class Report:
     """What a build did.
 
     `added` to `removed` count documents, `kept` those whose file or folder cannot be read now.
-    `skipped` counts links, special files, and files without text whose name does not promise any;
+    `skipped` counts links, special files, files without text whose name does not promise any, and
+    those that were read and have none.
+    `failed_before` counts files that fail as they did in an earlier build, which `failures` lacks.
     `ignored` counts files and folders that a rule leaves out. `chunks` counts chunks put,
     `embedded` texts embedded, and `windowed` the texts that were longer than the embedder's window.
     `pending` counts the chunks of the index that still lack their vector.
@@ -86,6 +89,7 @@ class Report:
     removed: int = 0
     kept: int = 0
     skipped: int = 0
+    failed_before: int = 0
     ignored: int = 0
     chunks: int = 0
     embedded: int = 0

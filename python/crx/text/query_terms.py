@@ -29,3 +29,17 @@ def terms_for(query: str, text: str) -> set[str]:
 def wholes_of(query: str) -> list[str]:
     """Return the words of a query that have several terms: identifiers, codes and numbers."""
     return analyze_query(query).wholes
+
+
+def marked_terms(query: str, text: str) -> set[str]:
+    """Return the terms of a query that are marked in a text: those that tell something.
+
+    Function words ("what", "the") are left out, unless the query has no other words.
+    """
+    if not query:
+        return set()
+    terms = terms_for(query, text)
+    lang = _native.detect_lang(query) or "en"
+    weighted = _native.query_terms([query], langs=[lang])[0]
+    function_words = {term for term, weight in weighted if weight < 1}
+    return terms - function_words or terms

@@ -6,8 +6,9 @@ With `tf' = sum_f w_f tf_f` and `len' = sum_f w_f len_f` over the fields text, o
     chunk:  tf' / (tf' + k1 (1 - b + b len' / mean len'))
     query:  q * idf * (k1 + 1),  idf = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-where q is 1, or less for a function word or a word that names a document. Their inner product is
-the score of `_native.Lexical.search`.
+where q is 1, or less for a function word or a word that names a document, and df is the sum over the
+stems of a word in the languages of the index. Their inner product is the score of
+`_native.Lexical.search`.
 """
 
 from __future__ import annotations
@@ -66,16 +67,19 @@ def idf(chunks: int, doc_freq: int) -> float:
 
 
 def query_weights(
-    terms: Sequence[tuple[str, float]], *, snapshot: EngineSnapshot, saturation: Saturation
+    terms: Sequence[tuple[str, float, int]], *, snapshot: EngineSnapshot, saturation: Saturation
 ) -> list[tuple[str, float]]:
     """Return the sparse vector of a query, of the terms that some chunk holds.
 
-    `terms` are those of `_native.query_terms`.
+    `terms` are those of `_native.query_words`.
     """
-    doc_freqs = snapshot.doc_freqs([term for term, _ in terms], saturation=saturation)
+    doc_freqs = snapshot.doc_freqs([term for term, *_ in terms], saturation=saturation)
     chunks = snapshot.stats().chunks
+    of_words: Counter[int] = Counter()
+    for (*_, word), doc_freq in zip(terms, doc_freqs, strict=True):
+        of_words[word] += doc_freq
     return [
-        (term, weight * idf(chunks, doc_freq) * (saturation.k1 + 1))
-        for (term, weight), doc_freq in zip(terms, doc_freqs, strict=True)
+        (term, weight * idf(chunks, min(of_words[word], chunks)) * (saturation.k1 + 1))
+        for (term, weight, word), doc_freq in zip(terms, doc_freqs, strict=True)
         if doc_freq
     ]

@@ -130,7 +130,7 @@ class EngineLexical:
     ) -> Found:
         """Return the best k chunks and their scores, as `_native.Lexical.search`."""
         saturation = Saturation(k1=k1, b=b, weights=weights)
-        (terms,) = _native.query_terms([query], langs=["en"] if langs is None else langs, name=name)
+        terms = _native.query_words(query, langs=["en"] if langs is None else langs, name=name)
         weighted = query_weights(terms, snapshot=self.snapshot, saturation=saturation)
         found = self.snapshot.sparse_topk(weighted, k=k, saturation=saturation, where=self.where)
         return found.keys, found.scores

@@ -29,8 +29,7 @@ def sums_of(document: StoredDocument, terms: Sequence[TermCounts]) -> dict[str, 
         for field, length in zip(_FIELDS, each.lengths, strict=True):
             sums[f"{field}_length"] += length
     sums.update(f"{OUTCOME}{chunk.context.outcome}" for chunk in chunks if chunk.context)
-    if document.lang:
-        sums[f"lang:{document.lang}"] += 1
+    sums[f"lang:{document.lang}"] += 1
     return {name: value for name, value in sums.items() if value}
 
 

@@ -75,7 +75,7 @@ class JointSnapshot:
             tokens=sum(each.tokens for each in stats),
             outcomes=dict(sum((Counter(each.outcomes) for each in stats), Counter[str]())),
             lengths=(text, outline, context),
-            langs=tuple(lang for lang, _ in langs.most_common() if lang),
+            langs=tuple(lang for lang, _ in langs.most_common()),
             version=sum(each.version for each in stats),
         )
 

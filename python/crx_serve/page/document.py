@@ -29,7 +29,7 @@ _PREVIEW_BEFORE = 1_500
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _OutlineEntry:
     """A heading of the outline, and where it leads."""
 
     label: str
@@ -160,9 +160,11 @@ def _read_contexts(
     )
 
 
-def _outline(page: DocumentPage, body: DocumentBody, sections: Sequence[Mark]) -> list[_Section]:
+def _outline(
+    page: DocumentPage, body: DocumentBody, sections: Sequence[Mark]
+) -> list[_OutlineEntry]:
     return [
-        _Section(mark.label, min(mark.level, 4), _text_url(page, body, mark.start))
+        _OutlineEntry(mark.label, min(mark.level, 4), _text_url(page, body, mark.start))
         for mark in sections[:_MAX_OUTLINE]
     ]
 

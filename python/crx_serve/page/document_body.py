@@ -12,6 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from markupsafe import Markup
 
 from crx import _native
+from crx.text.query_terms import marked_terms
 from crx.types import Mark
 from crx_serve.document_ids import make_document_id
 from crx_serve.page.coloured_code import colour_code
@@ -20,7 +21,7 @@ from crx_serve.page.locations import text_lang
 from crx_serve.page.read_document import BESIDE, DocumentPage
 from crx_serve.page.rendered_markdown import render_markdown
 from crx_serve.page.rendered_text import TextLine, render_text
-from crx_serve.page.text_pieces import Piece, marked_terms, split_words
+from crx_serve.page.text_pieces import Piece, split_words
 from crx_serve.text_lines import Window
 
 # Marks that stand above the text that they begin.

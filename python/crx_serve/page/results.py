@@ -15,6 +15,7 @@ from crx import _native
 from crx.errors import NotFound
 from crx.ingest.formats import LANGUAGES
 from crx.show.excerpt import ExcerptRow, find_excerpt
+from crx.text.query_terms import marked_terms
 from crx.types import Hit, Note
 from crx_serve.facets import Facets, count_documents, merge_facets
 from crx_serve.page.chips import list_filters
@@ -22,7 +23,7 @@ from crx_serve.page.form import CHUNKS, SearchForm, document_url
 from crx_serve.page.locations import cite, describe_location, shorten_path, text_lang
 from crx_serve.page.original import original_url
 from crx_serve.page.templates import render
-from crx_serve.page.text_pieces import Piece, marked_terms, split_words
+from crx_serve.page.text_pieces import Piece, split_words
 from crx_serve.passages import as_passage
 from crx_serve.requests import MAX_HITS
 from crx_serve.responses import FoundPassage, SearchResults

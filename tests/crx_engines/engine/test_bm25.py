@@ -35,7 +35,7 @@ def test_the_inner_product_of_chunk_and_query_is_the_native_score(
     engine = open_engine(str(folder))
     with engine.snapshot() as snapshot:
         langs = snapshot.stats().langs
-        (terms,) = _native.query_terms([query], langs=langs)
+        terms = _native.query_words(query, langs=langs)
         weights = dict(query_weights(terms, snapshot=snapshot, saturation=saturation))
         mean = snapshot.stats().mean_length(saturation)
         sparse = list(weights.items())

@@ -32,7 +32,7 @@ def rank(url: str, queries: list[str]) -> list[Ranking]:
     with engine.snapshot() as snapshot:
         for at, query in enumerate(queries):
             saturation = Saturation(weights=(1.0, 2.0, 1.0)) if at % 2 else Saturation()
-            (terms,) = _native.query_terms([query], langs=["en"])
+            terms = _native.query_words(query, langs=["en"])
             weights = query_weights(terms, snapshot=snapshot, saturation=saturation)
             where = {"draft": True} if at % 5 == 0 else None
             k = (1, 5, 30)[at % 3]

@@ -17,6 +17,7 @@ from served import SETTINGS, Client, serving_app
 
 import crx
 from crx.errors import UsageError
+from crx.text.query_terms import marked_terms
 from crx_serve.app import create_app
 from crx_serve.facets import Facets, folder_of
 from crx_serve.page.form import SearchForm, folder_pattern, read_form
@@ -24,7 +25,6 @@ from crx_serve.page.home import describe_age
 from crx_serve.page.routes import page_extension
 from crx_serve.page.state import render_state
 from crx_serve.page.templates import escape_text, make_environment, render
-from crx_serve.page.text_pieces import marked_terms
 from crx_serve.responses import IndexStatus, ServiceStatus
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService

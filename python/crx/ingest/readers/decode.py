@@ -3,8 +3,9 @@
 The normalized text is stored, and every offset counts its code points. Normalization does the
 least that makes texts comparable: newlines become "\\n", form feeds and runs of NUL characters a
 blank, or nothing at the edge of a line, a leading byte order mark is removed, lone surrogates
-become U+FFFD. Composition is left as it is (no NFC): spans that come with a text must still fit it,
-and the analyzer and the embedders' tokenizers fold it themselves.
+become U+FFFD, and the bytes of files that a text embeds (`data:` URLs) are left out. Composition is
+left as it is (no NFC): spans that come with a text must still fit it, and the analyzer and the
+embedders' tokenizers fold it themselves.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ _LEGACY_BYTES_A_CONTROL = 200
 _FORM_FEED = "(?:(?<=[\r\n])|\\A)\f|\f(?=[\r\n]|\\Z)"
 _NUL = "(?<=\0)\0|(?:(?<=[\r\n])|\\A)\0|\0(?=\0*(?:[\r\n]|\\Z))"
 _REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
+# What follows `data:image/png;base64,`.
+_EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -105,7 +108,7 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
         or _damaged(data)
         or _legacy(data)
     )
-    text = normalize(decoded.text)
+    text = without_embedded(normalize(decoded.text))
     if not text.strip():
         raise NotText("is empty")
     return Decoded(text, decoded.encoding, decoded.undecodable)
@@ -126,6 +129,14 @@ def normalize(text: str) -> str:
     except UnicodeEncodeError:
         text = _SURROGATE.sub("\ufffd", text)
     return text
+
+
+def without_embedded(text: str) -> str:
+    """Return a text without the bytes of the files that it embeds, such as pictures.
+
+    Each is on one line, so that the text keeps its lines.
+    """
+    return _EMBEDDED.sub("", text) if ";base64," in text else text
 
 
 def map_offsets(text: str, offsets: list[int]) -> list[int]:

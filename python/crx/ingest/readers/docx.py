@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import reader_for
 from crx.ingest.readers.docx_numbering import DocxNumbering, read_numbering
 from crx.ingest.readers.drawings import description, linked_lines, paragraphs
@@ -59,7 +59,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     text = TextBuilder()
     title = _add_document(archive, text, left_out)
     if not text:
-        raise InputError("has no text")
+        if left_out:
+            raise InputError(left_out.lines()[0])
+        raise NothingToRead("has no text")
     nothing: tuple[str, dict[str, Scalar | list[Scalar]]] = ("", {})
     own_title, metadata = left_out.attempt(
         "properties", partial(properties, archive), plain=nothing

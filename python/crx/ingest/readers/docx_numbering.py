@@ -86,9 +86,9 @@ def _read_list(abstract: str, root: Element, own: Element) -> DocxList:
     starts = {}
     for changed in children(own, "lvlOverride"):
         at = number(attribute(changed, "ilvl"))
-        element, start = find(changed, "lvl"), find(changed, "startOverride")
-        if element is not None and at < _MOST_LEVELS:
-            levels[at] = _read_level(element)
+        replaced, start = find(changed, "lvl"), find(changed, "startOverride")
+        if replaced is not None and at < _MOST_LEVELS:
+            levels[at] = _read_level(replaced)
         if start is not None and at in levels:
             starts[at] = number(attribute(start, "val"), default=1)
             levels[at] = replace(levels[at], start=starts[at])

@@ -15,7 +15,7 @@ from functools import partial
 from urllib.parse import unquote, urldefrag
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.readers import html
 from crx.ingest.readers.file_title import squeeze, written_title
 from crx.ingest.readers.left_out import LeftOut
@@ -55,7 +55,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             add = partial(_add_chapter, text, archive, chapter.path, label=label, number=number)
             left_out.attempt(f"chapter {number}", add, plain=None)
     if not text:
-        raise InputError(left_out.lines()[0] if left_out else "has no text")
+        if left_out:
+            raise InputError(left_out.lines()[0])
+        raise NothingToRead("has no text")
     title, lang, metadata = _properties(root)
     metadata = {**metadata, **left_out.metadata(), "format": "epub"}
     yield text.build(name, title=title, lang=lang, metadata=metadata)

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser
 
 from crx._native import page_text
-from crx.errors import InputError
+from crx.errors import NothingToRead
 from crx.ingest.readers.decode import Decoded, decode, normalize
 from crx.ingest.readers.headings import Heading, sections
+from crx.ingest.readers.left_out import LEFT_OUT, LEFT_OUT_REASONS
 from crx.types import Document, Scalar
 
 extensions = (".html", ".htm", ".xhtml")
@@ -30,6 +31,11 @@ _NO_TITLE = re.compile(
     r"untitled(?: document| page)?|new (?:document|page)|document|index|home(?: ?page)?|title|\W*",
     re.IGNORECASE,
 )
+# What the metadata says of a page whose body has no text.
+_SCRIPTED: dict[str, Scalar | list[Scalar]] = {
+    LEFT_OUT: ["body"],
+    LEFT_OUT_REASONS: ["it has no text; scripts may make it"],
+}
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")
 
 
@@ -54,13 +60,17 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     decoded = decode_page(data)
     parser = LexborHTMLParser(decoded.text)
     text, headings = _content(parser)
-    if not text:
-        raise InputError("has no text besides its markup")
+    title = _title(parser, headings)
     metadata: dict[str, Scalar | list[Scalar]] = dict(_read_meta(parser))
+    if not text:  # scripts make that of the body
+        text = "\n\n".join(filter(None, (title, str(metadata.get("description", "")))))
+        metadata |= _SCRIPTED
+    if not text:
+        raise NothingToRead("has no text besides its markup")
     yield Document(
         uri=name,
         text=text,
-        title=_title(parser, headings),
+        title=title,
         lang=_lang(parser),
         metadata={**metadata, **decoded.metadata(), "format": "html"},
         marks=sections(headings, end=len(text)),

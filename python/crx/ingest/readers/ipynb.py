@@ -12,8 +12,9 @@ from typing import Any
 
 import orjson
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import markdown
+from crx.ingest.readers.decode import without_embedded
 from crx.ingest.readers.headings import Heading
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document, Scalar
@@ -33,11 +34,11 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     text = TextBuilder()
     for number, cell in enumerate(_cells(notebook), start=1):
         text.begin("cell", str(number))
-        source = _joined(cell.get("source", cell.get("input")))
+        source = without_embedded(_joined(cell.get("source", cell.get("input"))))
         text.add_part(source, _headings(source) if cell.get("cell_type") == "markdown" else ())
         text.add(_outputs(cell.get("outputs")))
     if not text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "ipynb"}
     if language := _language(notebook):
         metadata["language"] = language

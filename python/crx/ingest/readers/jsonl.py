@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.decode import map_offsets, normalize
 from crx.ingest.readers.structure import structure
 from crx.ingest.unread_parts import describe_unread
@@ -51,7 +51,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     if bad:
         raise InputError(describe_unread(bad, read=f"{len(uris)} other documents"))
     if not uris:
-        raise InputError("is empty")
+        raise NothingToRead("is empty")
 
 
 def _document(line: bytes, name: str, number: int) -> Document:

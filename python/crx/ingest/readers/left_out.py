@@ -8,6 +8,7 @@ metadata of the document names it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TypeVar
 
 from crx.errors import InputError
@@ -58,8 +59,8 @@ class LeftOut:
         """
         if not self._reasons:
             return {}
-        names: list[Scalar] = [*self._reasons][:_MOST_NAMES]
-        reasons: list[Scalar] = [*self._reasons.values()][:_MOST_NAMES]
+        names: list[Scalar] = [*islice(self._reasons, _MOST_NAMES)]
+        reasons: list[Scalar] = [*islice(self._reasons.values(), _MOST_NAMES)]
         if len(self._reasons) > _MOST_NAMES:
             names.append(f"{len(self._reasons) - _MOST_NAMES} more")
             reasons.append("")

@@ -18,7 +18,7 @@ from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from itertools import chain
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.readers import load_reader, reader_for, reader_name
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.content import POSTMARK, reader_by_content
@@ -103,7 +103,7 @@ class _MailReader:
         """Raise `InputError` if anything could not be read, `NotText` if there is no text."""
         if not self._bad:
             if self._blank and not self._count:
-                raise NotText("has no text")
+                raise NothingToRead("has no text")
             return
         read = f"{self._count} messages" if self._count else ""
         raise InputError(describe_unread(self._bad, read=read))
@@ -179,7 +179,7 @@ def _document(letter: Letter, uri: str) -> Document:
     if letter.files:
         metadata["attachments"] = [file for file, _ in letter.files]
     if not text:
-        raise NotText("has no text")
+        raise NothingToRead("has no text")
     return text.build(uri, title=headers["Subject"], metadata=metadata)
 
 

@@ -1,7 +1,7 @@
 """Reader of markup that is indexed as written: rst, AsciiDoc, Org, LaTeX, MediaWiki.
 
-Only headings and titles are parsed, so that offsets and lines are those of the file. Headings
-within literal blocks and comments do not count.
+Only headings and titles are parsed, so that lines are those of the file. Headings within literal
+blocks and comments do not count. Letters of LaTeX are as they are printed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from crx.ingest.formats import MARKUP
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.headings import Heading, sections
+from crx.ingest.readers.latex_letters import print_letters
 from crx.types import Document, Mark, Scalar
 
 extensions = tuple(MARKUP)
@@ -63,13 +64,14 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text as written with its headings."""
     decoded = decode(data)
     format_ = MARKUP[name[name.rfind(".") :].lower()]
-    title, marks = parse(decoded.text, format_=format_)
+    text = print_letters(decoded.text) if format_ == "latex" else decoded.text
+    title, marks = parse(text, format_=format_)
     metadata: dict[str, Scalar | list[Scalar]] = {**decoded.metadata(), "format": format_}
     if format_ == "mediawiki" and not title and (title := name_title(name)):
         metadata["title_from"] = "name"
     yield Document(
         uri=name,
-        text=decoded.text,
+        text=text,
         title=title,
         metadata=metadata,
         marks=marks,

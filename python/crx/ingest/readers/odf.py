@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.drawings import plain_description
 from crx.ingest.readers.file_title import squeeze, written_title
 from crx.ingest.readers.left_out import LeftOut
@@ -66,7 +66,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     reading = _OdfBodyReader(_title_styles(content), numbering)
     reading.read(body[0])
     if not reading.text:
-        raise InputError("has no text")
+        raise NothingToRead("has no text")
     title, metadata = _properties(meta)
     if kind == "presentation":
         metadata["slides"] = reading.slides

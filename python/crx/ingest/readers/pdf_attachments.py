@@ -15,7 +15,7 @@ from crx.ingest.readers import reader_for
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.structure import suffix
-from crx.types import Document
+from crx.types import Document, Scalar
 
 # Files of one PDF that are read, and their bytes: they may expand to any size.
 _MOST_FILES = 1000
@@ -25,7 +25,7 @@ _MOST_BYTES = 64_000_000
 Attached = tuple[str, bytes]
 
 
-class ReadBytes(Protocol):
+class ReadAttached(Protocol):
     """A function that yields the documents of bytes."""
 
     def __call__(self, data: bytes, *, name: str) -> Iterator[Document]: ...
@@ -63,13 +63,13 @@ def _size(attachment: Any) -> int:
 
 
 def read_attached(
-    files: Sequence[Attached], *, name: str, part_of: str, read: ReadBytes, left_out: LeftOut
+    files: Sequence[Attached], *, name: str, part_of: str, read: ReadAttached, left_out: LeftOut
 ) -> list[Document]:
     """Return the documents of attached files, whose URIs are the PDF's with `#` and their name."""
     found: list[Document] = []
     for ordinal, (file, content) in enumerate(files, start=1):
         uri = f"{name}#{ordinal}-{file}"
-        own = {"as_written": False, "ext": suffix(file).removeprefix(".")}
+        own: dict[str, Scalar] = {"as_written": False, "ext": suffix(file).removeprefix(".")}
         if part_of:
             own["part_of"] = part_of
         found += [
@@ -81,7 +81,7 @@ def read_attached(
     return found
 
 
-def _read_text(read: ReadBytes, content: bytes, uri: str) -> list[Document]:
+def _read_text(read: ReadAttached, content: bytes, uri: str) -> list[Document]:
     """Return the documents of a file, none if it is no text."""
     try:
         return [*read(content, name=uri)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from xml.etree.ElementTree import Element
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.drawings import description, linked_lines
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.text_builder import TextBuilder
@@ -49,7 +49,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         add = partial(_add_slide, archive, path, text, left_out, ordinal)
         left_out.attempt(f"slide {ordinal}", add, plain=None)
     if not text:
-        raise InputError(left_out.lines()[0] if left_out else "has no text")
+        if left_out:
+            raise InputError(left_out.lines()[0])
+        raise NothingToRead("has no text")
     nothing: tuple[str, dict[str, Scalar | list[Scalar]]] = ("", {})
     title, metadata = left_out.attempt("properties", partial(properties, archive), plain=nothing)
     metadata = {**metadata, **left_out.metadata(), "slides": len(slides), "format": "pptx"}

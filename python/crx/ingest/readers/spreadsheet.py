@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import odf, sheet_ods, sheet_values, sheet_xls, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
@@ -31,6 +31,8 @@ extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods
 # Bytes of the parts of an archive: the XML of a sheet is read without keeping it.
 _MAX_BYTES = 256_000_000
 _NAMES_WITHIN = 10  # rows of a sheet among which its columns are named
+# Workbooks of Excel 2 to 4, which are in no compound file.
+_BIFF = (b"\x09\x00\x04\x00", b"\x09\x02\x06\x00", b"\x09\x04\x06\x00")
 _OPEN_DOCUMENT, _BINARY_BOOK = "content.xml", "xl/workbook.bin"
 
 
@@ -39,7 +41,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     title, metadata = "", dict[str, Scalar | list[Scalar]]()
     format_ = suffix(name).removeprefix(".")
     left_out = LeftOut()
-    if data.startswith(OLE) and not xml_package.is_encrypted(data):
+    if data.startswith((OLE, *_BIFF)) and not xml_package.is_encrypted(data):
         sheets, bad = _read_xls(data, left_out)
     else:
         archive = Archive(data, max_bytes=_MAX_BYTES)
@@ -61,7 +63,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         except InputError as failed:
             bad.append(f"{cells.name}: {failed}")
     if not text.sheets:
-        raise InputError(_describe_bad(bad) if bad else "has no text")
+        raise InputError(_describe_bad(bad)) if bad else NothingToRead("has no text")
     if uncomputed := sum(cells.uncomputed for cells in sheets):
         left_out.add("results of formulas", f"{uncomputed} were saved without one")
     metadata |= {**left_out.metadata(), "sheets": text.sheets, "format": format_}

@@ -49,17 +49,18 @@ class Archive:
             raise InputError("is in an old Office format; save it anew, or as PDF")
         try:
             self._zip = ZipFile(BytesIO(data))
-            self._parts = {part.filename: part for part in self._zip.infolist()}
+            # Names of parts are compared without case; some programs write backslashes.
+            self._parts = {_part_name(part.filename): part for part in self._zip.infolist()}
         except _DAMAGES as failed:
             raise InputError("is damaged: not a readable ZIP archive") from failed
         self._left = self._most = max_bytes
 
     def __contains__(self, path: str) -> bool:
-        return path in self._parts
+        return _part_name(path) in self._parts
 
     def read(self, path: str) -> bytes:
         """Return a part's bytes; raise `InputError` if it is missing, damaged or too large."""
-        part = self._parts.get(path)
+        part = self._parts.get(_part_name(path))
         if part is None:
             raise InputError(f"is damaged: has no part {path}")
         try:
@@ -77,10 +78,11 @@ class Archive:
 
         For readers that keep none of them, so that it may be compressed more than others.
         """
-        if path not in self._parts:
+        part = self._parts.get(_part_name(path))
+        if part is None:
             raise InputError(f"is damaged: has no part {path}")
         try:
-            with self._zip.open(self._parts[path]) as file:
+            with self._zip.open(part) as file:
                 while piece := file.read(min(_PIECE_BYTES, self._left + 1)):
                     self._left -= len(piece)
                     if self._left < 0:
@@ -124,6 +126,10 @@ class Archive:
 
     def _limit(self, part: ZipInfo) -> int:
         return min(self._left, max(_MIN_SUSPECT, _MAX_RATIO * part.compress_size))
+
+
+def _part_name(path: str) -> str:
+    return path.replace("\\", "/").lower()
 
 
 def is_encrypted(data: bytes) -> bool:

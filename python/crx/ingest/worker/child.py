@@ -13,13 +13,13 @@ import importlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError
 from crx.ingest.archives import PartlyRead
 from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.read import FORMATS, decompress, read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
 from crx.ingest.readers.structure import suffix
-from crx.ingest.worker.messages import MOST_FILE_BYTES, ReadLimits, encode_document
+from crx.ingest.worker.messages import MOST_FILE_BYTES, ReadLimits, encode_document, failure_kind
 from crx.types import Document
 from crx.workers.limits import limit_process, limit_time, restart_time
 from crx.workers.messages import Message
@@ -115,11 +115,11 @@ def _within_limits(work: Callable[[], Message], limits: ReadLimits) -> Message:
     except PartlyRead as why:
         return {"op": "failed", "reason": str(why), "refused": why.refused}
     except InputError as why:
-        return {"op": "failed", "reason": str(why), "not_text": isinstance(why, NotText)}
+        return {"op": "failed", "reason": str(why), "kind": failure_kind(why)}
     except MemoryError:
         return {"op": "out-of-memory"}
     except RecursionError:
-        return {"op": "failed", "reason": "nests too deeply to be read", "not_text": False}
+        return {"op": "failed", "reason": "nests too deeply to be read"}
     except Exception as why:  # noqa: BLE001 -- a reader's fault costs one file, not the run
         reason = f"made its reader fail: {type(why).__name__}: {why}"
-        return {"op": "failed", "reason": reason, "not_text": False}
+        return {"op": "failed", "reason": reason}

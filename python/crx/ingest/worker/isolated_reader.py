@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from crx.errors import InputError, NotText, SystemFailure
+from crx.errors import InputError, SystemFailure
 from crx.ingest.archives import PartlyRead
 from crx.ingest.read import DEFAULT_MAX_BYTES
 from crx.ingest.readers import require_plugins
 from crx.ingest.readers.scan import require_engine
-from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits, decode_document
+from crx.ingest.worker.messages import DEFAULT_LIMITS, FAILURES, ReadLimits, decode_document
 from crx.types import Document
 from crx.workers.child import Child, child_command
 from crx.workers.messages import ChildLost, ChildSilent, Message, encode_message
@@ -248,7 +248,7 @@ def _raise_failure(reply: Message) -> None:
         reasons = {str(part): str(reason) for part, reason in refused.items()}
         raise PartlyRead(str(reply.get("reason")), reasons)
     if op == "failed":
-        raise (NotText if reply.get("not_text") else InputError)(str(reply.get("reason")))
+        raise FAILURES.get(str(reply.get("kind")), InputError)(str(reply.get("reason")))
     if op == "out-of-memory":
         raise _OutOfMemory("no memory left")
     if op != "done":

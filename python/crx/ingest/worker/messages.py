@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from crx.errors import InputError, NothingToRead, NotText
 from crx.types import AnchorKind, Document, Mark
 
 
@@ -30,6 +31,15 @@ MOST_FILE_BYTES = 256_000_000
 
 
 _KINDS = frozenset(("heading", "definition", "page", *get_args(AnchorKind)))
+
+
+# What a worker may raise about a file, by its kind in a message.
+FAILURES = {each.__name__: each for each in (InputError, NotText, NothingToRead)}
+
+
+def failure_kind(failure: InputError) -> str:
+    """Return the kind of the most special class of `FAILURES` that a failure is of."""
+    return next(each.__name__ for each in type(failure).__mro__ if each.__name__ in FAILURES)
 
 
 def encode_document(document: Document) -> dict[str, Any]:
