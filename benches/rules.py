@@ -53,6 +53,12 @@ Each row is a rule and a set of questions: the figure of the search that ships, 
 it is than without the rule, with a 95% interval over the questions (paired bootstrap). *Changed*
 counts the questions whose rank changes. Sets in which a rule changes nothing are left out.
 `python benches/rules.py` writes this page; its first lines describe the derived sets.
+
+The sets have no questions that some rules are for. `code_weight` has its figures on questions from
+comments ([embedders](embedders.md#source-code-and-what-it-defines)), `rerank` on all sets
+([the reranker's page](../../models/reranker/README.md)), `unknown_words` in
+`benches/unknown_words.py`. Manuals in several languages are in no set: what `translations` brings
+is not measured.
 """
 
 
