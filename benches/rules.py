@@ -91,25 +91,27 @@ def quote_phrases(questions: QuestionSet) -> QuestionSet:
         phrase = document.text[start:end]
         if "\n" in phrase or not re.fullmatch(r"[\w ]+", phrase):
             continue
-        places = [
+        found_spans = [
             GoldSpan(each.uri, found.start(), found.end())
             for each in questions.documents
             for found in re.finditer(re.escape(phrase), each.text)
         ]
-        queries.append(Query(id=f"phrase-{at}", text=f'"{phrase}"', gold=(Gold(tuple(places)),)))
+        queries.append(
+            Query(id=f"phrase-{at}", text=f'"{phrase}"', gold=(Gold(tuple(found_spans)),))
+        )
     return with_queries(questions, queries)
 
 
 def ask_names(questions: QuestionSet) -> QuestionSet:
     """Return the names that one line of the documents defines, with that line as the answer."""
-    places: dict[str, list[GoldSpan]] = {}
+    found_spans: dict[str, list[GoldSpan]] = {}
     for document in questions.documents:
         for found in _DEFINITION.finditer(document.text):
             span = GoldSpan(document.uri, found.start(), found.end())
-            places.setdefault(found[1], []).append(span)
+            found_spans.setdefault(found[1], []).append(span)
     queries = [
         Query(id=f"name-{name}", text=name, gold=(Gold(tuple(spans)),))
-        for name, spans in sorted(places.items())
+        for name, spans in sorted(found_spans.items())
         if len(spans) == 1
     ]
     return with_queries(questions, queries)

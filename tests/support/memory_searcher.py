@@ -189,5 +189,8 @@ class MemoryTerms:
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         return []
 
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
+        return []
+
     def containing(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys:
         return keys
