@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import orjson
 from harness import commit
@@ -53,6 +54,12 @@ Each row is a rule and a set of questions: the figure of the search that ships, 
 it is than without the rule, with a 95% interval over the questions (paired bootstrap). *Changed*
 counts the questions whose rank changes. Sets in which a rule changes nothing are left out.
 `python benches/rules.py` writes this page; its first lines describe the derived sets.
+
+The sets have no questions that some rules are for. `code_weight` has its figures on questions from
+comments ([embedders](embedders.md#source-code-and-what-it-defines)), `rerank` on all sets
+([the reranker's page](../../models/reranker/README.md)), `unknown_words` in
+`benches/unknown_words.py`. Manuals in several languages are in no set: what `translations` brings
+is not measured.
 """
 
 
@@ -120,7 +127,7 @@ def mirror_documents(questions: QuestionSet) -> QuestionSet:
         return Gold((*item.any, *copies))
 
     queries = [replace(each, gold=tuple(map(both, each.gold))) for each in questions.queries]
-    mirrored = replace(questions, documents=[*questions.documents, *copies])
+    mirrored = replace(questions, documents=(*questions.documents, *copies))
     return with_queries(mirrored, queries)
 
 
@@ -142,7 +149,7 @@ def join_languages(questions: QuestionSet, folder: Path) -> QuestionSet:
             )
             for query in own.queries
         ]
-    return with_queries(replace(questions, documents=documents), queries)
+    return with_queries(replace(questions, documents=tuple(documents)), queries)
 
 
 DERIVED: dict[str, Callable[[QuestionSet], QuestionSet]] = {
@@ -177,7 +184,7 @@ def read_part(spec: str, *, count: int) -> tuple[str, QuestionSet]:
     return name, sample(questions, count=count)
 
 
-def compare(results: Results, whole: PipelineConfig) -> Iterator[dict[str, object]]:
+def compare(results: Results, whole: PipelineConfig) -> Iterator[dict[str, Any]]:
     """Yield a row for each rule that changes something."""
     for row in results.rows:
         name = row.without or "rerank" * (whole.rerank and not row.rerank)
@@ -186,19 +193,19 @@ def compare(results: Results, whole: PipelineConfig) -> Iterator[dict[str, objec
         changed = sum(results.values_of(row, "mrr") != results.values_of(whole, "mrr"))
         if not changed:
             continue
-        found: dict[str, object] = {"rule": name, "changed": int(changed)}
+        found: dict[str, Any] = {"rule": name, "changed": int(changed)}
         for metric in METRICS:
             gain = difference(results.values_of(whole, metric), results.values_of(row, metric))
             found[metric] = [results.mean(whole, metric), gain.mean, gain.low, gain.high]
         yield found
 
 
-def measure_set(name: str, questions: QuestionSet, given: argparse.Namespace) -> dict[str, object]:
+def measure_set(name: str, questions: QuestionSet, given: argparse.Namespace) -> dict[str, Any]:
     """Return the figures of a set."""
-    legs = "bm25" if given.embedder == "none" else "hybrid"
+    legs: Literal["bm25", "hybrid"] = "bm25" if given.embedder == "none" else "hybrid"
     whole = PipelineConfig(contexts="outline", legs=legs, rerank=given.rerank)
     rows = [whole, *(replace(whole, without=rule) for rule in MEASURED)]
-    settings: dict[str, object] = {"embedder": given.embedder, "rerank_ms": 0}
+    settings: dict[str, Any] = {"embedder": given.embedder, "rerank_ms": 0}
     reranker = None
     if given.rerank:
         rows, reranker = [whole, replace(whole, rerank=False)], load_reranker("crx")
@@ -213,7 +220,7 @@ def measure_set(name: str, questions: QuestionSet, given: argparse.Namespace) ->
     }
 
 
-def write_page(measured: Sequence[dict[str, object]]) -> None:
+def write_page(measured: Sequence[dict[str, Any]]) -> None:
     """Write the page of the documentation, rule by rule."""
     lines = [HEAD]
     rules = [*MEASURED, "rerank"]
