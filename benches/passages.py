@@ -30,14 +30,14 @@ from crx.retrieve.hits import read_hits
 from crx.retrieve.leg_search import search_legs
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.request import SearchRequest
-from crx.retrieve.search import run_stages
-from crx.retrieve.search_state import Stage, start_search
+from crx.retrieve.search import run_steps
+from crx.retrieve.search_state import Step, start_search
 from crx.retrieve.widen import widen
 from crx.types import LEGS, Hit
 
 DEPTH = 150
 WINDOWS = (0, 1, 2, 3, 5)
-STAGES: list[tuple[str, Stage]] = [
+STEPS: list[tuple[str, Step]] = [
     ("retrieve", search_legs),
     ("fuse", fuse_legs),
     ("hits", read_hits),
@@ -88,7 +88,7 @@ def main() -> None:
         for query in questions.queries:
             request = SearchRequest(query=query.text, k=DEPTH)
             search = start_search(request, parameters=parameters, searcher=searcher)
-            hits = list(run_stages(search, STAGES).hits)
+            hits = list(run_steps(search, STEPS).hits)
             shares += [
                 [coverage(method(hits, b), query.gold) for b in budgets]
                 for method in methods.values()

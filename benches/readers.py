@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import re
 import subprocess
+import tempfile
 import time
 import unicodedata
 from collections import Counter
@@ -69,6 +70,27 @@ def pdftotext(path: Path) -> str:
     return done.stdout.decode(errors="replace")
 
 
+def printed_by(*command: str) -> Callable[[Path], str]:
+    """Return what tells the words of a file: what a program prints of it, "" if it refuses it."""
+
+    def extract(path: Path) -> str:
+        done = subprocess.run([*command, str(path)], capture_output=True, check=False)
+        return done.stdout.decode(errors="replace")
+
+    return extract
+
+
+def sheets(path: Path) -> str:
+    """Return the visible cells of a workbook as LibreOffice shows them, "" if it refuses it."""
+    with tempfile.TemporaryDirectory() as folder:
+        profile = f"-env:UserInstallation=file://{tempfile.gettempdir()}/crx-readers-libreoffice"
+        # Tabs, UTF-8, cells as shown, each sheet a file.
+        target = "csv:Text - txt - csv (StarCalc):9,34,76,1,,0,false,true,true,false,false,-1"
+        command = ["soffice", "--headless", profile, "--convert-to", target, "--outdir", folder]
+        subprocess.run([*command, str(path)], capture_output=True, check=False)
+        return "\n".join(each.read_text(errors="replace") for each in Path(folder).iterdir())
+
+
 FORMATS = (
     Format(
         "pdf",
@@ -77,6 +99,19 @@ FORMATS = (
         "pdftotext",
         pdftotext,
     ),
+    Format("docx", ("python_docx-1.2.0",), (".docx",), "docx2txt", printed_by("docx2txt")),
+    Format(
+        "xlsx", ("xlrd-1.2.0", "python_calamine-0.9.1"), (".xlsx",), "LibreOffice (CSV)", sheets
+    ),
+    Format(
+        "xls",
+        ("xlrd-1.2.0", "python_calamine-0.9.1", "pyexcel_xls-0.7.1"),
+        (".xls",),
+        "LibreOffice (CSV)",
+        sheets,
+    ),
+    Format("pptx", ("python_pptx-1.0.2",), (".pptx",), "markitdown", printed_by("markitdown")),
+    Format("odt", ("odfpy-1.4.1",), (".odt",), "odt2txt", printed_by("odt2txt")),
 )
 
 
@@ -90,7 +125,8 @@ def read_words(path: Path) -> tuple[Counter[str], str]:
     words: Counter[str] = Counter()
     try:
         for document in read_file(path):
-            words += count_words(document.text)
+            labels = " ".join(mark.label for mark in document.marks if mark.kind == "heading")
+            words += count_words(f"{document.text} {labels}")
     except InputError as refused:
         return words, str(refused)
     return words, ""

@@ -1,9 +1,9 @@
 """Questions of a set that stay above the floor of nearness, and questions about other things.
 
 The floor is that of a query none of whose words is in any document: what is found for it is near in
-meaning, or nothing (`crx.retrieve.unknown_words`). Here each question is compared with it as if no
-document had its words. Own questions are those about the first documents of a set, which are the
-index; foreign ones are those of another set in the same language.
+meaning, or nothing (`crx.retrieve.rules.unknown_words`). Here each question is compared with it as
+if no document had its words. Own questions are those about the first documents of a set, which are
+the index; foreign ones are those of another set in the same language.
 
 Run: python benches/unknown_words.py SET FOREIGN [--embedder e5-fast@int8] [--documents 20]
 
@@ -25,7 +25,7 @@ from harness import commit, processor
 import crx
 from crx.evaluate.datasets import read_set
 from crx.registry import load_embedder
-from crx.retrieve.unknown_words import ARBITRARY_QUERIES, keys_above_floor
+from crx.retrieve.rules.unknown_words import ARBITRARY_QUERIES, UnknownWords
 
 QUESTIONS = 30
 
@@ -59,7 +59,7 @@ def count_above(index: crx.Index, questions: Sequence[str], *, embedder: str) ->
     with index.searcher() as searcher:
         leg = searcher.legs(None).dense
         vectors = model.embed(questions, query=True)
-        found = (keys_above_floor(vector, arbitrary, leg) for vector in vectors)
+        found = (UnknownWords().keys_above_floor(vector, arbitrary, leg) for vector in vectors)
         return sum(keys is None or len(keys) > 0 for keys in found)
 
 

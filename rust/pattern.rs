@@ -17,7 +17,7 @@ const LONGEST: usize = 4096;
 /// The most bytes of a compiled pattern; the time for a byte of text is bounded by it. `\w{3,30}` has
 /// 1.5 MB.
 const COMPILED_BYTES: usize = 3 << 19;
-/// The most matches of which the places are told.
+/// The most matches of which the positions are told.
 const SPANS: usize = 10_000;
 /// The longest time that is spent on finding them.
 const SPANS_TIME: Duration = Duration::from_secs(1);

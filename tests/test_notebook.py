@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx.types import Note
 
 HOSTILE = "# <script>alert(1)</script>\n\nA \x1b[31mwhale\x07 & a <img src=x onerror=alert(1)>.\n"
 
@@ -58,7 +59,7 @@ def test_html_for_a_notebook_holds_no_markup_of_a_document(result: crx.Result) -
 
 
 def test_a_result_without_passages_says_so(result: crx.Result) -> None:
-    empty = crx.Result((), (), ("nothing <near>",))
+    empty = crx.Result((), (), (Note("nothing <near>"),))
     assert repr(empty) == "<Result of 0 passages, 0 hits>\nnote: 'nothing <near>'"
     assert empty._repr_html_() == ("<p>nothing found</p><p><small>nothing &lt;near&gt;</small></p>")
 
@@ -71,4 +72,4 @@ def test_html_keeps_the_characters_of_ordinary_text() -> None:
 
 
 def _shown(note: str) -> str:
-    return crx.Result((), (), (note,))._repr_html_()
+    return crx.Result((), (), (Note(note),))._repr_html_()

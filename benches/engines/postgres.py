@@ -216,7 +216,7 @@ def compare_sparsevec(url: str, queries: Sequence[str], rounds: int) -> dict[str
         shared, gap = [], 0.0
         for turn in range(rounds):
             for text in queries:
-                (terms,) = _native.query_terms([text], langs=["en"])
+                terms = _native.query_words(text, langs=["en"])
                 weights = query_weights(terms, snapshot=snapshot, saturation=Saturation())
                 clock = time.perf_counter()
                 exact = snapshot.sparse_topk(weights, k=K, saturation=Saturation(), where=None)

@@ -888,6 +888,9 @@ class Lexical:
         A word is held in any inflection of these languages; keys of no chunk are left out.
         """
 
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
+        """Return at most `k` terms that have a part of a word; those that begin with it come first."""
+
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms of the index that are spelled like a word or its stem.
 

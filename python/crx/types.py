@@ -25,6 +25,30 @@ Window = int | Literal["auto", "grow"]
 Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 ContextStatus = Literal["ok", "retried", "rejected", "failed"]
+# "query": how the query was understood; "near": nothing has the words of the query; "nothing": why
+# nothing was found; "state": what the status of the index says, too; "time": candidates that there
+# was no time to rerank; "failed": a rule that failed.
+NoteKind = Literal["", "query", "near", "nothing", "state", "time", "failed"]
+
+
+class Note(str):
+    """A warning of one line, and its kind, "" for most."""
+
+    __slots__ = ("kind",)
+    kind: NoteKind
+
+    def __new__(cls, text: str, kind: NoteKind = "") -> Note:
+        note = super().__new__(cls, text)
+        note.kind = kind
+        return note
+
+    @staticmethod
+    def of(text: str) -> Note:
+        """Return a text as a note; one that is a note stays it."""
+        return text if isinstance(text, Note) else Note(text)
+
+    def __reduce__(self) -> tuple[type[Note], tuple[str, NoteKind]]:
+        return Note, (str(self), self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,14 +250,15 @@ class Result:
     """Passages, best first, and the hits they were made from.
 
     With `window="auto"`, a hit that does not fit into the budget is in `hits` and in no passage.
-    `notes` are warnings of one line each, such as a leg that lags behind the store.
+    `notes` are warnings of one line each, such as a leg that lags behind the store. Each is a text
+    with a `kind`.
     `timings_ms` holds the milliseconds of each stage. The stage `retrieve` consists of `embed` and
     `dense`, and of `bm25`, which runs beside them.
     """
 
     passages: tuple[Passage, ...]
     hits: tuple[Hit, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     timings_ms: Mapping[str, float] | None = None
 
     def __iter__(self) -> Iterator[Passage]:

@@ -1,7 +1,7 @@
 """Groups of Rich Text Format that hold text elsewhere: footnotes and text boxes.
 
 `striprtf` drops both. The text of a box is put behind its shape, and a footnote behind the text;
-its number in brackets is left in its place. The source is read once, whatever its nesting.
+its number in brackets is left where it stands. The source is read once, whatever its nesting.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _decompress(data: bytes) -> bytes:
         return data[16 : 16 + size]
     window = bytearray(_WINDOW)
     window[: len(_RTF_OPENING)] = _RTF_OPENING
-    place = len(_RTF_OPENING)
+    position = len(_RTF_OPENING)
     found = bytearray()
     at = 16
     while at < len(data) and len(found) < min(size, _MOST_RTF):
@@ -180,15 +180,15 @@ def _decompress(data: bytes) -> bytes:
                 reference = int.from_bytes(data[at : at + 2], "big")
                 at += 2
                 offset, length = reference >> 4, (reference & 15) + 2
-                if at > len(data) or offset == place % _WINDOW:
+                if at > len(data) or offset == position % _WINDOW:
                     return bytes(found)
                 run = b""
                 for step in range(length):  # what is written just now may be referred to
                     byte = window[(offset + step) % _WINDOW]
-                    window[(place + step) % _WINDOW] = byte
+                    window[(position + step) % _WINDOW] = byte
                     run += bytes((byte,))
             for byte in run:
-                window[place % _WINDOW] = byte
-                place += 1
+                window[position % _WINDOW] = byte
+                position += 1
             found += run
     return bytes(found)

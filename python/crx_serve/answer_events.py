@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from crx_serve.answering import AnswerEvents
 from crx_serve.failures import EXPECTED, describe_failure, exception_response
+from crx_serve.json_text import encode_json
 from crx_serve.requests import AskQuery, decode_body
 from crx_serve.responses import AnswerCitation
 from crx_serve.service import SearchService
@@ -72,4 +73,4 @@ def _encode_item(item: str | AnswerCitation) -> bytes:
 
 
 def _encode(name: str, data: object) -> bytes:
-    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(data))
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), encode_json(data))

@@ -19,6 +19,7 @@ from crx_serve.answer_events import ask_route
 from crx_serve.answering import REMOTE_ANSWERS
 from crx_serve.compatible.table import COMPATIBLE
 from crx_serve.failures import EXPECTED, exception_response, failure_response
+from crx_serve.json_text import encode_json
 from crx_serve.openapi import describe_operations
 from crx_serve.operation import Operation
 from crx_serve.operations import OWN
@@ -72,7 +73,7 @@ def _operation_route(
             result = await threads.run(operation.run, service, given, request.path_params)
         except EXPECTED as error:
             return exception_response(error)
-        return Response(msgspec.json.encode(result), media_type=JSON)
+        return Response(encode_json(result), media_type=JSON)
 
     return Route(operation.path, answer, methods=[operation.method])
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from crx.errors import IndexFailure, NotAnIndex
 from crx.index.handle import Index
 from crx.retrieve.request import SearchRequest
-from crx.types import LEGS, Passage, Result
+from crx.types import LEGS, Note, Passage, Result
 from crx_engines.folder.joint_search import can_search_jointly, search_jointly
 from crx_serve.passages import add_timings, interleave
 from crx_serve.requests import SearchQuery
@@ -71,6 +71,7 @@ def search_index(index: Index, request: SearchQuery) -> Result:
         order=request.order,
         rerank=request.rerank,
         match=request.match,
+        without=request.without,
     )
 
 
@@ -88,6 +89,7 @@ def _find_together(
         within_section=request.within_section,
         order=request.order,
         match=request.match,
+        without=request.without,
     )
     result, indexes = search_jointly(
         list(opened.values()), asked, names=names, rerank=request.rerank
@@ -115,7 +117,7 @@ def _find_by_turns(
             continue
         results[each.name] = result
         prefix = f"{each.name}: " if len(served) > 1 else ""
-        notes += [f"{prefix}{note}" for note in result.notes]
+        notes += [Note(f"{prefix}{note}", note.kind) for note in result.notes]
     if not results:
         raise failures[0]
     by_turns = interleave(

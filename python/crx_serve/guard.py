@@ -102,6 +102,11 @@ class Guard:
         except _Refused as error:
             if not exchange.status:
                 await _send_refusal(error.refusal, scope, receive, exchange)
+        except asyncio.CancelledError:
+            # The server ends: its grace is over.
+            if not exchange.status:
+                ending = Refusal(503, "the server ends; try again", {"retry-after": "5"})
+                await _send_refusal(ending, scope, receive, exchange)
         finally:
             seconds = time.perf_counter() - started
             self._metrics.end_request(

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from crx.types import Note
 from crx_serve.requests import SearchQuery
 
 # Paths below it are answered over the Unix socket alone.
@@ -28,3 +29,15 @@ class LocalQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     settings: dict[str, Any]
     index: str
     query: SearchQuery
+
+
+def note_parts(value: object) -> tuple[str, str]:
+    """Return a note of a result as it is sent: its text and its kind."""
+    if not isinstance(value, Note):
+        raise NotImplementedError
+    return str(value), value.kind
+
+
+def note_of(_: type, parts: Any) -> Note:
+    """Return the note of a result that was sent as parts."""
+    return Note(*parts)

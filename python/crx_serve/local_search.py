@@ -19,7 +19,7 @@ from crx.index.socket_paths import installation
 from crx.types import Result
 from crx_serve.app import Extension
 from crx_serve.failures import EXPECTED, exception_response
-from crx_serve.local_query import SEARCH_PATH, LocalQuery
+from crx_serve.local_query import SEARCH_PATH, LocalQuery, note_parts
 from crx_serve.requests import decode_body
 from crx_serve.service import SearchService
 from crx_serve.threads import RequestThreads
@@ -40,7 +40,9 @@ def local_search_extension(service: SearchService) -> Extension:
             result = await threads.run(answer, given)
         except EXPECTED as error:
             return exception_response(error)
-        return Response(msgspec.json.encode(result), media_type="application/json")
+        return Response(
+            msgspec.json.encode(result, enc_hook=note_parts), media_type="application/json"
+        )
 
     @contextlib.asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:

@@ -121,6 +121,9 @@ class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=
         ]
         | None
     ) = None
+    without: Annotated[
+        list[str], Meta(description="Rules of the order to leave out, such as code or verbatim.")
+    ] = []
 
 
 class AskQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

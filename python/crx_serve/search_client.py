@@ -17,7 +17,7 @@ import msgspec
 from crx.config import Resolved, is_offline, settings_asked_for, user_file
 from crx.index.socket_paths import installation
 from crx.types import Result
-from crx_serve.local_query import SEARCH_PATH, LocalQuery
+from crx_serve.local_query import SEARCH_PATH, LocalQuery, note_of
 from crx_serve.requests import SearchQuery
 
 # Seconds to wait for an answer; a search that takes longer is done again by the command.
@@ -48,7 +48,7 @@ def ask_server(
         try:
             status, answer = _post(path, body)
             if status == 200:
-                return msgspec.json.decode(answer, type=Result)
+                return msgspec.json.decode(answer, type=Result, dec_hook=note_of)
         except (OSError, msgspec.DecodeError):
             continue
     return None

@@ -150,7 +150,8 @@ impl QueryAnalyzer {
             .collect();
         for term in &mut terms {
             if named.contains(&term.term) {
-                term.weight *= NAME_FACTOR;
+                // A name is not meant more for being repeated.
+                term.weight = NAME_FACTOR * term.weight.min(1.0);
             }
         }
         terms

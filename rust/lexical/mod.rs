@@ -297,6 +297,26 @@ impl Lexical {
         Ok(ranked.into_iter().take(k).map(|(.., term)| term).collect())
     }
 
+    /// Returns at most `k` terms of the index that have a part of a word: those that begin with it first,
+    /// then the shorter ones, then those in most chunks.
+    pub fn compounds_of(&self, part: &str, k: usize) -> Result<Vec<String>> {
+        let mut found = HashMap::new();
+        for scored in &self.snapshot().segments {
+            interrupt::check()?;
+            spelling::collect_compounds(&scored.segment, part, &mut found)
+                .map_err(|error| error_of(&self.folder, error))?;
+        }
+        let mut ranked: Vec<_> = found
+            .into_iter()
+            .map(|(term, chunks)| {
+                let is_inside = !term.starts_with(part);
+                (is_inside, term.len(), std::cmp::Reverse(chunks), term)
+            })
+            .collect();
+        ranked.sort_unstable();
+        Ok(ranked.into_iter().take(k).map(|(.., term)| term).collect())
+    }
+
     /// Returns whether the index has a term, as [`crate::analyze`] gives it.
     pub fn has_term(&self, term: &str) -> Result<bool> {
         for scored in &self.snapshot().segments {

@@ -58,6 +58,28 @@ pub(super) fn collect(
     Ok(())
 }
 
+/// Adds the terms of a segment that have a part of a word, such as a compound, with the chunks that
+/// have them.
+///
+/// Every term is looked at, which takes some 10 ms for 300,000: only for a word that no document has
+/// and that is spelled like none.
+pub(super) fn collect_compounds(
+    segment: &Segment,
+    part: &str,
+    found: &mut HashMap<String, u64>,
+) -> Result<()> {
+    for index in segment.terms.iter().flatten() {
+        let mut stream = index.terms().stream()?;
+        while stream.advance() {
+            let term = std::str::from_utf8(stream.key());
+            if let Some(term) = term.ok().filter(|term| term.contains(part)) {
+                *found.entry(term.to_owned()).or_default() += u64::from(stream.value().doc_freq);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Returns whether a segment has a term in any field.
 pub(super) fn has_term(segment: &Segment, term: &str) -> Result<bool> {
     for index in segment.terms.iter().flatten() {

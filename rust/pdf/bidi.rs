@@ -83,7 +83,7 @@ pub fn read_in_order<T: Placed>(
         .collect()
 }
 
-/// Sorts characters from one side; those with one box, as of a ligature, stay as they were drawn.
+/// Sorts characters from one side; those with one box, such as a ligature, stay as they were drawn.
 fn sort<T: Placed>(line: &mut [(usize, T)], from_right: bool) {
     let sign = if from_right { -1.0 } else { 1.0 };
     line.sort_by(|(first, a), (second, b)| {

@@ -100,7 +100,7 @@ pub fn segments(glyphs: &[Glyph]) -> Vec<Segment> {
     without_shadows(without_leaders(found))
 }
 
-/// Returns the segments without those that repeat another one at nearly the same place.
+/// Returns the segments without those that repeat another one at nearly the same position.
 fn without_shadows(mut found: Vec<Segment>) -> Vec<Segment> {
     let mut seen: HashMap<&str, Vec<&Segment>> = HashMap::new();
     let shadows: Vec<bool> = found
@@ -333,7 +333,7 @@ impl Open {
             || is_mark(next.character) && last.rect.contains((next.middle(), last.rect.low))
     }
 
-    /// Returns whether the last character is the same one at nearly the same place.
+    /// Returns whether the last character is the same one at nearly the same position.
     fn ends_in_copy_of(&self, next: &Piece) -> bool {
         self.pieces.last().is_some_and(|(last, _)| {
             let near = |a: f32, b: f32| (a - b).abs() <= DOUBLED * next.size;

@@ -210,6 +210,11 @@ impl Lexical {
         py.detach(|| self.0.similar_terms(word, k)).map_err(raise)
     }
 
+    #[pyo3(signature = (part, *, k))]
+    fn compounds_of(&self, py: Python<'_>, part: &str, k: usize) -> PyResult<Vec<String>> {
+        py.detach(|| self.0.compounds_of(part, k)).map_err(raise)
+    }
+
     #[pyo3(signature = (words, *, langs))]
     fn are_known(
         &self,

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from tiny_wheels import VERSION, make_wheels, write_wheel
 import crx
 from crx.bundle.create import create_bundle, models_of
 from crx.bundle.own_wheel import pack_wheel
-from crx.bundle.wheelhouse import WheelSources
+from crx.bundle.wheel import read_wheel
+from crx.bundle.wheelhouse import WheelSources, choose_extras
 from crx.config import Settings
 from crx.errors import Damaged, ModelError, NoRoom, Offline, SystemFailure, UsageError
 
@@ -63,6 +65,25 @@ def test_an_extra_brings_its_packages(tmp_path: Path, wheels: Path) -> None:
     assert made.notes == ("tiny_more 2: names no licence; ask its authors",)
     with pytest.raises(UsageError, match=r"mroe: no such extra of crx .*; known: more"):
         create_bundle(tmp_path / "c", sources=WheelSources(folder=wheels, extras=("mroe",)))
+
+
+@pytest.mark.parametrize(
+    ("named", "offered", "chosen"),
+    [
+        (None, ("all", "mcp"), ("all",)),
+        (None, ("mcp",), ()),
+        ((), ("all",), ()),
+        (("mcp",), ("all", "mcp"), ("mcp",)),
+    ],
+)
+def test_without_a_named_extra_it_has_all(
+    wheels: Path,
+    named: tuple[str, ...] | None,
+    offered: tuple[str, ...],
+    chosen: tuple[str, ...],
+) -> None:
+    own = replace(read_wheel(next(wheels.glob("crx-*.whl"))), extras=offered)
+    assert choose_extras(WheelSources(extras=named), own) == chosen
 
 
 def test_an_index_is_added_with_its_embedder(tmp_path: Path, wheels: Path, store: Path) -> None:

@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
 
 from crx_serve.access import make_policy
 from crx_serve.app import create_app
@@ -80,6 +81,48 @@ def in_thread(client: Client, path: str, answers: list[int]) -> threading.Thread
     thread = threading.Thread(target=lambda: answers.append(client.get(path).status))
     thread.start()
     return thread
+
+
+def test_a_request_that_goes_on_when_the_server_ends_is_answered_503() -> None:
+    begun = threading.Event()
+    sent: list[Message] = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def ask() -> None:
+        guard = Guard(
+            application, policy=make_policy(host="127.0.0.1", token=""), metrics=Metrics()
+        )
+        messages = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> Message:
+            if messages:
+                return messages.pop()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/v1/status",
+            "query_string": b"",
+            "headers": [(b"host", b"127.0.0.1")],
+            "server": ("127.0.0.1", 8000),
+        }
+        task = asyncio.ensure_future(guard(scope, receive, send))
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 503
+    assert b"the server ends; try again" in sent[1]["body"]
 
 
 def test_a_body_that_is_too_long_is_refused_and_one_that_fits_is_not() -> None:

@@ -227,9 +227,9 @@ def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ms_per_char", "rerank_ms", "note"),
     [
-        (0.5, 300, "2.1 of at most 30 candidates, within rerank_ms = 300; 15 of 18 rankings"),
-        (0.2, 300, "29.2 of at most 30 candidates, within rerank_ms = 300"),
-        (0.5, 0, "30.0 of at most 30 candidates, without a limit of time"),
+        (0.4, 300, "0.0 of at most 30 candidates, within rerank_ms = 300; 18 of 18 rankings"),
+        (0.2, 300, "17.8 of at most 30 candidates, within rerank_ms = 300"),
+        (0.5, 0, "26.0 of at most 30 candidates, without a limit of time"),
     ],
 )
 def test_an_evaluation_reranks_as_many_as_a_search_has_time_for_and_says_how_many(

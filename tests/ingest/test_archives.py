@@ -403,3 +403,11 @@ def test_outlines_have_the_new_name_of_a_renamed_archive(tmp_path: Path) -> None
         index.refresh()
         assert found(index, "windmill") == ["x.py"]
         assert found(index, "lighthouse") == []
+
+
+def test_a_tar_with_a_number_without_an_end_in_a_header_is_refused_unsearched() -> None:
+    header = tarfile.TarInfo("header")
+    header.type, header.size = tarfile.XHDTYPE, 2_000_000
+    data = header.tobuf(tarfile.USTAR_FORMAT) + b"1" * header.size + bytes(4 * tarfile.BLOCKSIZE)
+    with pytest.raises(InputError, match="a header has a number of 1,000 digits"):
+        list(read_bytes(data, name="a.tar"))

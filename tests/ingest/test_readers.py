@@ -38,6 +38,9 @@ FRENCH = "L’été dernier, l’élève a reçu un « très bon » résumé à 
 RUSSIAN = "Все счастливые семьи похожи друг на друга, каждая несчастлива по-своему.\n" * 8
 
 
+KEPT = r'{"a": "\\u0141 \u0022 \u000a \ud83d \u5c"}'
+
+
 class TestBytes:
     @pytest.mark.parametrize(
         ("text", "encoding"),
@@ -544,6 +547,33 @@ class TestJsonLines:
             r"line 5: id '1' was there before \(2 other documents were read\)",
         ):
             next(documents)
+
+    def test_records_without_a_text_are_lines_of_one_document(self) -> None:
+        log = '{"at": 3, "error": {"msg": "winch\\u0021"}, "none": null}\n'
+        chat = '{"role": "user", "content": [{"text": "Repair\\n\\nit, \\u0141ukasz"}]}\n'
+        chat += '{"blob": "%s"}\n' % ("A" * 600)
+        document = one(log * 2 + chat + "no json\n" + log[:20], "/a/winch.jsonl")
+        assert (document.uri, document.metadata["format"]) == ("/a/winch.jsonl", "jsonl")
+        assert document.text == (
+            "at: 3, msg: winch!\nat: 3, msg: winch!\n\n"
+            "role: user\ntext: Repair\n\nit, Łukasz\nno json"
+        )
+
+    def test_a_line_that_is_being_written_is_left_for_the_next_run(self) -> None:
+        lines = b'{"id": "a", "text": "one"}\n{"id": "b", "te'
+        assert [each.text for each in read_bytes(lines, name="x.jsonl")] == ["one"]
+
+    @pytest.mark.parametrize(
+        ("written", "text"),
+        [
+            (r'{"a": "\u0141\u00f3d\u017a \ud83d\ude00"}', '{"a": "Łódź 😀"}'),
+            (KEPT, KEPT),
+        ],
+    )
+    def test_escapes_of_json_are_the_characters_that_they_name(
+        self, written: str, text: str
+    ) -> None:
+        assert one(written, "a.json").text == text
 
     @pytest.mark.parametrize(
         "chunks", ["[[0, 9]]", "[[2, 2]]", "[[1, 2], [0, 1]]", "[1]", "[[0, true]]", "[]"]

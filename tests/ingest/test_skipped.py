@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from crx_process import CrxHere
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.read import read_bytes
 
 TEXT = "# Whales\n\nKrill is what a whale eats.\n"
@@ -294,3 +294,45 @@ def test_a_failure_of_an_earlier_run_is_one_line_until_it_changes(crx: CrxHere) 
     (docs / "letter.docx").write_bytes(b"no archive either, and no Office document")
     changed = crx("index", "-q")
     assert (changed.code, changed.err.count("docs/letter.docx: ")) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("search/all_0.js", b"var searchData=\n[\n['a',['b']]\n];\n"),
+        ("searchindex.js", b'Search.setIndex({"docnames": ["a"]})'),
+        ("search/search_index.json", b'{"docs": [{"text": "words"}]}'),
+    ],
+)
+def test_a_search_index_of_documentation_is_nothing_to_read(name: str, data: bytes) -> None:
+    with pytest.raises(NothingToRead, match="is a search index"):
+        list(read_bytes(data, name=name))
+
+
+POINTS = ",".join(f"[{n}.5,-{n}e-3]" for n in range(400))
+STEPS = " ".join(f"M{n},{n}.5L-{n} .5" for n in range(400))
+KEY = ("QUJD" * 19 + "\n") * 30
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("a.geojson", f'{{"at": [{POINTS}], "name": "Bay"}}', '{"at": [[ "name": "Bay"}'),
+        ("a.svg", f'<title>Pier</title><path d="{STEPS} "/>', '<title>Pier</title><path d="M "/>'),
+        ("a.pem", f"-- key --\n{KEY}-- end --\n", "-- key --\n" + 30 * "\n" + "-- end --\n"),
+        ("a.json", '{"years": [2031, 2032], "id": 12345}', '{"years": [2031, 2032], "id": 12345}'),
+    ],
+)
+def test_runs_of_numbers_and_base64_are_left_out(name: str, text: str, kept: str) -> None:
+    (document,) = read_bytes(text.encode(), name=name)
+    assert document.text == kept
+    assert document.text.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("name", ["package-lock.json", "Cargo.lock", "go.sum", "a.zip#b/yarn.lock"])
+def test_of_a_lock_file_the_first_lines_are_read(name: str) -> None:
+    text = "".join(f"left-pad {n} sha512-{n:040}\n" for n in range(900))
+    (document,) = read_bytes(text.encode(), name=name)
+    assert 1_900 < len(document.text) <= 2_000
+    assert text.startswith(document.text)
+    assert document.text.endswith("\n")

@@ -80,11 +80,15 @@ def test_the_header_of_a_table_of_html_is_with_its_first_row() -> None:
     for words in range(30):
         page = f"<p>{'word ' * words}</p><p>{FILLER}</p>{table}"
         (document,) = html.read(page.encode(), name="a.html")
-        assert any("Ports\n\nName\tUse\nname0" in chunk or "Ports\nName\tUse\nname0" in chunk
-                   for chunk in chunks(document, 45))
+        assert any(
+            "Ports\n\nName\tUse\nname0" in chunk or "Ports\nName\tUse\nname0" in chunk
+            for chunk in chunks(document, 45)
+        )
 
 
 def test_fifty_thousand_terms_are_split_in_time_linear_in_their_number() -> None:
     items = "".join(f"<dt>t{n}</dt><dd>Number {n}.</dd>" for n in range(50_000))
     (document,) = html.read(f"<dl>{items}</dl>".encode(), name="a.html")
-    assert all(not chunk.rstrip().rsplit("\n", 1)[-1].startswith("t") for chunk in chunks(document, 99))
+    assert all(
+        not chunk.rstrip().rsplit("\n", 1)[-1].startswith("t") for chunk in chunks(document, 99)
+    )

@@ -57,8 +57,10 @@ def reference(index: Index, query: str, s: Setting, *, name: str = "") -> dict[i
     for term, count in Counter(analyze(query, "en")).items():
         holders = [key for key in rows if tf[key][term] > 0]
         idf = math.log(1 + (len(rows) - len(holders) + 0.5) / (len(holders) + 0.5))
-        worth = (0.25 if term in FUNCTION else 1 + math.log(count)) * idf * (s.k1 + 1)
-        worth *= 0.5 if term in analyze(name, "en") else 1
+        weight = 0.25 if term in FUNCTION else 1 + math.log(count)
+        if term in analyze(name, "en"):
+            weight = 0.5 * min(weight, 1)
+        worth = weight * idf * (s.k1 + 1)
         for key in holders:
             norm = s.k1 * (1 - s.b + s.b * length[key] / mean)
             scores[key] += worth * tf[key][term] / (tf[key][term] + norm)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from memory_searcher import PARAMETERS as BY_WORDS
@@ -10,20 +12,20 @@ from numpy.typing import NDArray
 
 from crx.backends.hashed import HashedEmbedder
 from crx.backends.overlap import OverlapReranker
-from crx.errors import Unavailable
-from crx.retrieve.exact import promote_matches
+from crx.errors import Damaged, Unavailable
 from crx.retrieve.filter_fields import filter_legs
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.leg_search import search_legs, search_reachable_legs
-from crx.retrieve.parameters import Recency, Reranking, SearchParameters
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
-from crx.retrieve.recency import boost_newer
 from crx.retrieve.request import SearchRequest, Where
-from crx.retrieve.rerank import rerank_candidates
+from crx.retrieve.rules.copies import CopyFolding
+from crx.retrieve.rules.recency import Recency
+from crx.retrieve.rules.rerank import Rerank
+from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.score_cache import ScoreCache
-from crx.retrieve.search import run_search
-from crx.retrieve.search_state import Search, start_search
+from crx.retrieve.search import rank, run_rules, run_search
+from crx.retrieve.search_state import RankingRule, Search, SearchParameters, start_search
 from crx.retrieve.spelling import correct_query
 from crx.retrieve.widen import widen_hits
 from crx.types import LEGS, Ranking
@@ -32,8 +34,8 @@ TEXTS = ["Whales eat krill.", "Herons eat fish.", "Bread rises.", "Krill eat alg
 CHUNKS = [MemoryChunk(key, text, doc=key) for key, text in enumerate(TEXTS, start=1)]
 EMBEDDER = CachedEmbedder(HashedEmbedder(), QueryVectorCache())
 PARAMETERS = BY_WORDS._replace(embedder=EMBEDDER)
-RERANKING = Reranking(
-    reranker=OverlapReranker(), depth=3, weight=1.0, ms=0, min_relevance=0, cache=ScoreCache()
+RERANK = Rerank(
+    reranker=OverlapReranker(), reads=3, weight=1.0, ms=0, min_relevance=0, cache=ScoreCache()
 )
 BY_TIME = Recency(weight=9.0, half_life_days=1, field="")
 
@@ -93,27 +95,110 @@ def test_a_filter_leaves_the_legs_its_documents() -> None:
     assert [len(ranking.keys) for ranking in search.rankings.values()] == [0, 0]
 
 
-def test_fusion_keeps_as_many_candidates_as_hits_are_asked_for() -> None:
-    assert fuse_legs(search_legs(start())).ranking.keys.tolist() == [1, 2, 3]
+def test_as_many_candidates_are_kept_as_hits_are_asked_for_and_the_others_are_known() -> None:
+    search = rank(
+        SearchRequest(query="krill?"), parameters=PARAMETERS, searcher=MemorySearcher(CHUNKS)
+    )
+    assert search.ranking.keys.tolist() == [1, 2, 3]
+    assert search.rest.keys.tolist() == [4]
 
 
 def test_newer_documents_come_first() -> None:
-    search = boost_newer(start(parameters=PARAMETERS._replace(recency=BY_TIME), ranked=4))
+    search = run_rules(start(ranked=4), [BY_TIME])
     assert search.ranking.keys.tolist() == [2, 1, 3]
     assert search.rankings["recency"].keys.tolist() == [2]
     assert search.notes == ("recency: 3 of 4 candidates do not have the time of a file",)
 
 
 def test_the_reranker_orders_candidates() -> None:
-    parameters = PARAMETERS._replace(reranking=RERANKING)
-    search = rerank_candidates(start("bread rises", parameters=parameters, ranked=4))
+    search = run_rules(start("bread rises", ranked=4), [RERANK])
     assert search.ranking.keys[0] == 3
     assert sorted(search.rankings["rerank"].keys.tolist()) == [1, 2, 3]
 
 
 def test_an_exact_match_comes_first() -> None:
-    search = promote_matches(start("herons eat fish", ranked=3))
+    search = run_rules(start("herons eat fish", ranked=3), [Verbatim()])
     assert search.ranking.keys.tolist() == [2, 1, 3]
+
+
+@dataclass(frozen=True)
+class Reverse:
+    """A rule that reverses the candidates that it reads."""
+
+    reads: int
+    name: str = "reverse"
+
+    def applies(self, search: Search) -> bool:
+        return True
+
+    def apply(self, search: Search) -> Search:
+        keys = search.ranking.keys[::-1]
+        return search._replace(ranking=Ranking(keys, search.ranking.scores))
+
+
+class Failing(Reverse):
+    """A rule that fails."""
+
+    def apply(self, search: Search) -> Search:
+        raise ZeroDivisionError("no candidate")
+
+
+class Wrong(Reverse):
+    """A rule that returns something else than a search."""
+
+    def apply(self, search: Search) -> Search:
+        return search.ranking  # type: ignore[return-value]
+
+
+def test_a_rule_gets_the_candidates_that_it_reads_and_the_others_follow() -> None:
+    search = run_rules(start(ranked=4), [Reverse(2)])
+    assert search.ranking.keys.tolist() == [2, 1, 3]
+    assert search.rest.keys.tolist() == [4]
+    scores = search.ranking.scores.tolist()
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_what_no_later_rule_reads_is_cut_off() -> None:
+    search = run_rules(start(ranked=4)._replace(wanted=0), [Reverse(4), Reverse(3)])
+    assert search.ranking.keys.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("rule", "what"),
+    [
+        (Failing(9), "ZeroDivisionError: no candidate"),
+        (Wrong(9), "TypeError: it returned Ranking, not a Search"),
+    ],
+)
+def test_a_search_goes_on_without_a_rule_that_fails_and_says_so(
+    rule: RankingRule, what: str
+) -> None:
+    search = run_rules(start(ranked=4), [rule, Reverse(2)])
+    assert search.ranking.keys.tolist() == [2, 1, 3]
+    assert search.notes == (f"the rule reverse failed and is left out: {what}",)
+    assert [note.kind for note in search.notes] == ["failed"]
+
+
+def test_damage_that_a_rule_meets_is_told_and_not_left_out() -> None:
+    class Meeting(Reverse):
+        def apply(self, search: Search) -> Search:
+            raise Damaged("chunk 3 is missing")
+
+    with pytest.raises(Damaged):
+        run_rules(start(ranked=4), [Meeting(9)])
+
+
+def test_a_search_without_a_rule_does_not_run_it() -> None:
+    parameters = PARAMETERS._replace(rules=(Reverse(9),))
+    orders = [
+        rank(
+            SearchRequest(query="krill?", without=without),
+            parameters=parameters,
+            searcher=MemorySearcher(CHUNKS),
+        ).ranking.keys.tolist()
+        for without in [(), ("reverse",)]
+    ]
+    assert orders == [[4, 3, 2], [1, 2, 3]]
 
 
 def test_hits_tell_what_each_stage_gave_them() -> None:
@@ -129,11 +214,10 @@ def test_hits_are_widened_to_passages() -> None:
     assert [passage.text for passage in search.passages] == TEXTS[:2]
 
 
-@pytest.mark.parametrize("stage", [filter_legs, boost_newer, rerank_candidates, promote_matches])
-def test_a_stage_without_work_returns_the_search_it_was_given(stage: object) -> None:
+def test_a_step_without_work_returns_the_search_it_was_given() -> None:
     search = start(ranked=3)
-    assert callable(stage)
-    assert stage(search) is search
+    assert filter_legs(search) is search
+    assert run_rules(search, [Verbatim(), CopyFolding(share=0.9)]).times.keys() <= {"copies"}
 
 
 def test_a_known_word_is_no_mistake() -> None:
@@ -142,7 +226,7 @@ def test_a_known_word_is_no_mistake() -> None:
 
 def test_a_search_reads_each_chunk_once() -> None:
     searcher = MemorySearcher(CHUNKS, langs=("en", "vi"))
-    parameters = PARAMETERS._replace(reranking=RERANKING, recency=BY_TIME)
+    parameters = PARAMETERS._replace(rules=(BY_TIME, RERANK, Verbatim()))
     request = SearchRequest(query='who eats "krill eat algae"')
     result = run_search(request, parameters=parameters, searcher=searcher)
     assert result[0].text == "Krill eat algae."

@@ -17,6 +17,8 @@ TEXT = """# Jobs
 The anacron daemon runs jobs that cron missed. Its configuration is a file; whales are not in it.
 The rsync tool of the shell can change a list; ThreadPoolExecutor can change it, too, and chage not.
 The parser reads TS_999 and /etc/anacrontab. The option max_job_delay waits; source code is free.
+The daemon calls sqlite3_step, and the wall is no job; administrators read shared_buffers.
+They call it Datenbankreplikation.
 """
 
 
@@ -47,6 +49,12 @@ def index(tmp_path: Path) -> crx.Index:
         ("free sourcecode", "free source code", "sourcecode"),
         ("max_jbo_delay", "max_job_delay", "max_jbo_delay"),
         ("what is max_job_dealy", "what is max_job_delay", "max_job_dealy"),
+        ("sqlite3_stp", "sqlite3_step", "sqlite3_stp"),
+        ("max_jobb_delay", "max_job_delay", "max_jobb_delay"),
+        ("shared_bufers", "shared_buffers", "shared_bufers"),
+        # A word that begins with it, or that it is a part of.
+        ("admin*", "administrators*", "admin"),
+        ("Replikation", "Datenbankreplikation", "Replikation"),
         ("rsnyc", "rsync", "rsnyc"),
         ("the shlel", "the shell", "shlel"),
         ("chnage", "change", "chnage"),
@@ -91,6 +99,8 @@ def test_several_words_are_replaced_if_each_is_like_a_word_of_the_documents(
         "tiles of cron",  # a neighbour of file, and a word of its own
         "鯨の歌",
         "TS_998 and TS_999x",
+        "sqlite4_step",
+        "والمكتبات",
         "max_file_delay",  # all its words are known
         "ThreadPoolChange",  # another of its words may be meant
         "codesource",  # no document has them in this order

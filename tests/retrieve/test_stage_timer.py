@@ -25,9 +25,8 @@ def test_every_stage_of_a_search_is_timed(tmp_path: Path) -> None:
         "dense",
         "retrieve",
         "fuse",
-        "words",
-        "copies",
-        "exact",
+        "unknown_words",
+        "verbatim",
         "hits",
         "widen",
     }

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx._native import Pattern
-from crx.retrieve.parameters import RankingWeights, SearchParameters
+from crx.retrieve.parameters import RankingWeights
 from crx.retrieve.ports import Found, Keys, Legs, Matching
+from crx.retrieve.search_state import SearchParameters
 
 # Of a search of few chunks by words.
 PARAMETERS = SearchParameters(
@@ -23,7 +24,6 @@ PARAMETERS = SearchParameters(
     budget_tokens=100,
     window_tokens=100,
     embedder=None,
-    reranking=None,
 )  # fmt: skip
 
 
@@ -187,6 +187,9 @@ class MemoryTerms:
         return [True] * len(words)
 
     def similar_terms(self, word: str, *, k: int) -> list[str]:
+        return []
+
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
         return []
 
     def containing(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys:

@@ -25,7 +25,7 @@ from crx.bundle.sbom import write_sbom
 from crx.bundle.signature import sign
 from crx.bundle.verify import write_sums
 from crx.bundle.wheel import WheelFacts
-from crx.bundle.wheelhouse import WheelSources, collect_wheels
+from crx.bundle.wheelhouse import WheelSources, choose_extras, collect_wheels
 from crx.config import Settings
 from crx.errors import Incompatible
 from crx.index import handle
@@ -113,7 +113,8 @@ def create_bundle(
             wheels = collect_wheels(draft, sources)
             on_step("copying models")
             _copy_models(draft, cards)
-            manifest = _describe(wheels, cards, sources.extras, draft)
+            own = next(wheel for wheel in wheels if wheel.key == "crx")
+            manifest = _describe(wheels, cards, choose_extras(sources, own), draft)
             notes = _write_documents(draft, manifest, wheels, list(cards.values()))
             on_step("computing checksums")
             write_sums(draft)

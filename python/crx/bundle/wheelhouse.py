@@ -34,12 +34,12 @@ class WheelSources:
 
     `folder` is a folder of wheels that is used instead of the registry. `own` is the wheel of crx;
     without it, it is that in `folder`, else it is made of the running installation. `extras` are
-    those of crx that are installed.
+    those of crx that are installed; None is `all`, if the wheel offers it.
     """
 
     folder: Path | None = None
     own: Path | None = None
-    extras: tuple[str, ...] = ()
+    extras: tuple[str, ...] | None = None
 
 
 def collect_wheels(bundle: Path, sources: WheelSources) -> list[WheelFacts]:
@@ -58,8 +58,10 @@ def collect_wheels(bundle: Path, sources: WheelSources) -> list[WheelFacts]:
         )
     with tempfile.TemporaryDirectory(dir=bundle) as temporary:
         own = sources.own or _find_own(sources.folder) or _pack_own(Path(temporary))
-        _check_own(read_wheel(own), sources.extras)
-        extras = f"[{','.join(sources.extras)}]" if sources.extras else ""
+        facts = read_wheel(own)
+        chosen = choose_extras(sources, facts)
+        _check_own(facts, chosen)
+        extras = f"[{','.join(chosen)}]" if chosen else ""
         requirement = f"{_NAME}{extras} @ {own.absolute().as_uri()}"
         _run_pip(bundle / WHEELS_FOLDER, requirement, sources.folder, Path(temporary))
     wheels = [read_wheel(path) for path in sorted((bundle / WHEELS_FOLDER).glob("*.whl"))]
@@ -67,6 +69,13 @@ def collect_wheels(bundle: Path, sources: WheelSources) -> list[WheelFacts]:
     requirements = bundle / REQUIREMENTS_FILE
     requirements.write_text("".join(lines), encoding="utf-8", newline="\n")
     return wheels
+
+
+def choose_extras(sources: WheelSources, own: WheelFacts) -> tuple[str, ...]:
+    """Return the extras of the wheel of crx that a bundle has."""
+    if sources.extras is None:
+        return ("all",) if "all" in own.extras else ()
+    return sources.extras
 
 
 def _find_own(folder: Path | None) -> Path | None:

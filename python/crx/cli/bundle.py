@@ -26,6 +26,7 @@ _PATH = click.Path(path_type=Path)
 
 # Instead of a model: the bundle is to have none.
 NO_MODEL = "none"
+NO_EXTRA = "none"
 
 
 @click.group()
@@ -67,7 +68,8 @@ _signers_option = click.option(
     "extras",
     metavar="NAME",
     multiple=True,
-    help="Extra of crx whose packages are added, such as mcp; repeatable.  [default: none]",
+    help="Extra of crx whose packages are added, such as mcp; repeatable; none: no extra.  "
+    "[default: all]",
 )
 @click.option(
     "--model",
@@ -110,12 +112,10 @@ def create_command(
     (CycloneDX) and checksums. pip collects the wheels and installs none of them; a package that the
     registry has only as sources is built.
     """
-    # Imported here: only this command needs pip and its like.
-
     chosen = [name for name in models or models_of(resolve().settings) if name != NO_MODEL]
     made = create_bundle(
         folder,
-        sources=WheelSources(folder=wheels, own=own, extras=extras),
+        sources=WheelSources(folder=wheels, own=own, extras=_parse_extras(extras)),
         models=chosen,
         index=index,
         key=key,
@@ -190,3 +190,8 @@ def _note_signature(checked: CheckedBundle) -> None:
         "none": "not signed",
     }
     print_note(notes[checked.signature])
+
+
+def _parse_extras(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the extras that are named, none for "none", None if none is named."""
+    return tuple(name for name in names if name != NO_EXTRA) if names else None

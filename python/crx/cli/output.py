@@ -18,6 +18,7 @@ import click
 from crx.cli.screen import shows_styles
 from crx.cli.visible import visible_json, visible_line, visible_text
 from crx.ingest.paths import uri_of
+from crx.types import Note
 
 _URL_CHARACTERS = "%/:=&?~#+!$,;'@()*[]"
 
@@ -109,10 +110,10 @@ def print_notes(notes: Sequence[str], *, passages: int) -> None:
         print_note(line)
 
 
-def complete_notes(notes: Sequence[str], *, passages: int) -> list[str]:
+def complete_notes(notes: Sequence[str], *, passages: int) -> list[Note]:
     """Return the notes of a search, and that nothing was found unless a note explains it."""
-    explained = passages or any(line.startswith("nothing found") for line in notes)
-    return [*notes, *([] if explained else ["nothing found"])]
+    explained = passages or any(Note.of(note).kind == "nothing" for note in notes)
+    return [*map(Note.of, notes), *([] if explained else [Note("nothing found", "nothing")])]
 
 
 def print_json(value: object) -> None:

@@ -31,7 +31,6 @@ from crx.errors import UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
-from crx.retrieve.search_notes import NEAR_IN_MEANING
 from crx.show.copies import fold_copies
 from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
@@ -120,6 +119,12 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
     help="Drop reranked chunks that score less than X, 0 to 1.  [default: 0]",
 )
 @click.option(
+    "--without",
+    multiple=True,
+    metavar="RULE",
+    help="Leave out a rule of the order, such as code, copies or verbatim; may be repeated.",
+)
+@click.option(
     "--explain", is_flag=True, help="Print the rank and score of each chunk in each stage."
 )
 @click.option(
@@ -159,6 +164,7 @@ def command(
     rerank: bool | None,
     rerank_ms: float | None,
     min_relevance: float | None,
+    without: tuple[str, ...],
     explain: bool,
     no_server: bool,
     assignments: tuple[str, ...],
@@ -194,16 +200,18 @@ def command(
         "order": "score" if by_file else order,
         "rerank": rerank,
         "match": match or "words",
+        "without": list(without),
     }
     result = None if no_server else _search_served(index_path, query, arguments, settings)
     if result is None:
         result = search_here(index_path, query, arguments, settings)
     notes = complete_notes(result.notes, passages=len(result))
     pattern = parse_pattern(query, match=match or "words")
-    if form == "text" and NEAR_IN_MEANING in notes:
+    if form == "text":
         # What is found is read in its light.
-        print_note(NEAR_IN_MEANING)
-        notes.remove(NEAR_IN_MEANING)
+        for note in [note for note in notes if note.kind == "near"]:
+            print_note(note)
+            notes.remove(note)
     if by_file and form in ("text", "json", "jsonl"):
         _print_files(screen, query, result, form=form, count=count, more=more, pattern=pattern)
     elif form == "text":

@@ -88,7 +88,7 @@ def find(
 def _accepted_later(
     store: _native.Store, found: list[CachedContext | None]
 ) -> list[CachedContext | None]:
-    """Return the contexts with those that were accepted after a rejection in its place."""
+    """Return the contexts with those that were accepted after a rejection instead of it."""
     rejected = {i: each.key for i, each in enumerate(found) if each and not each.context.text}
     later = [_second_key(key) for key in rejected.values()]
     for i, key, stored in zip(rejected, later, store.contexts(later), strict=True):

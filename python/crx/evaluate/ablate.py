@@ -30,6 +30,7 @@ from crx.evaluate.pipeline_config import (
 )
 from crx.evaluate.results import METRICS, IndexingStats, Results, Values
 from crx.ingest.split import split
+from crx.retrieve.search import MEASURED
 from crx.sending import sending_notice, text_bytes
 from crx.types import Document
 
@@ -48,9 +49,12 @@ def ablate(
     contexts: Sequence[str],
     baselines: Sequence[str] = (),
     windows: bool = True,
+    rules: bool = False,
     options: Options | None = None,
 ) -> Results:
     """Measure every configuration of each source of `contexts`, and the `baselines`.
+
+    With `rules`, each rule of the order is also left out, one at a time.
 
     Raises `UsageError` for an unknown source or baseline, and for baselines without a generator.
     """
@@ -64,7 +68,11 @@ def ablate(
         contexts = [*contexts, SUMMARY]
     legs: list[Legs] = [name for name in ("hyde", "summary-index") if name in baselines]
     rows = build_grid(
-        contexts, rerank=options.reranker is not None, windows=windows, baselines=legs
+        contexts,
+        rerank=options.reranker is not None,
+        windows=windows,
+        baselines=legs,
+        rules=MEASURED if rules else (),
     )
     return measure(questions, rows, options=options)
 

@@ -41,7 +41,7 @@ from crx.index.handle import Index
 from crx.index.handle import open as open_index
 from crx.ingest.report import Progress
 from crx.protocols import Generator, Remote, Reranker
-from crx.retrieve.parameters import Reranking
+from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.types import Document
 
@@ -82,7 +82,7 @@ class Experiment:
         self._index = index
         self._options = options
         self._vectors = QueryVectors(index.embedder)
-        self._reranking = _reranking(options.reranker, settings, stored_scores)
+        self._rerank = _rerank_rule(options.reranker, settings, stored_scores)
         self._summaries = Summaries(options.generator) if options.generator else None
         self.notes: list[str] = []
         self.failures: dict[PipelineConfig, tuple[FailedQuery, ...]] = {}
@@ -129,7 +129,7 @@ class Experiment:
                 searcher,
                 models=self._index.search_models,
                 vectors=self._vectors,
-                reranking=self._reranking,
+                rerank=self._rerank,
                 failures=failures,
             )
             baselines = self._rank_baselines(queries, legs, documents, runner, searcher.store)
@@ -209,16 +209,16 @@ def require_generator(generator: Generator | None) -> Generator:
     return generator
 
 
-def _reranking(
+def _rerank_rule(
     reranker: Reranker | None, settings: Settings, stored_scores: ScoreFile | None
-) -> Reranking | None:
+) -> Rerank | None:
     """Return how to rerank: as a search does, by the mean speed of scoring on this machine."""
     if reranker is None:
         return None
     timed = TimedReranker(reranker, stored_scores=stored_scores)
-    return Reranking(
+    return Rerank(
         reranker=timed,
-        depth=settings.rerank_depth,
+        reads=settings.rerank_depth,
         weight=settings.rerank_weight,
         ms=settings.rerank_ms,
         min_relevance=settings.min_relevance,

@@ -22,12 +22,14 @@ SUMMARY = "summary"
 class PipelineConfig:
     """A row of an evaluation: source of contexts, legs, later steps, and what the prompt contains.
 
-    `recency` raises newer documents after fusion, before reranking.
+    `recency` raises newer documents after fusion, before reranking. `without` names a rule that is
+    left out, see `SearchRequest`.
     """
 
     contexts: str = "outline"
     legs: Legs = "hybrid"
     recency: bool = False
+    without: str = ""
     rerank: bool = False
     window: PromptFill = CHUNKS
 
@@ -36,7 +38,8 @@ class PipelineConfig:
         """The name of the row in tables, such as `outline hybrid+rerank auto`."""
         legs = self.legs + "+recency" * self.recency + "+rerank" * self.rerank
         window = {"chunks": "", "auto": " auto"}.get(str(self.window), f" top {self.window}")
-        return f"{contexts_name(self.contexts)} {legs}{window}"
+        without = f" without {self.without}" if self.without else ""
+        return f"{contexts_name(self.contexts)} {legs}{window}{without}"
 
     @property
     def cost(self) -> tuple[bool, bool, int, bool]:
@@ -62,12 +65,14 @@ def build_grid(
     rerank: bool = False,
     windows: bool = True,
     baselines: Sequence[Legs] = (),
+    rules: Sequence[str] = (),
 ) -> list[PipelineConfig]:
     """Return the rows of an ablation, each after its parent (see `find_parent`).
 
     For each source of `contexts`: each leg and both fused, with and without the reranker. With
     `windows`, the fused row also with passages (`auto`) and with fixed numbers of chunks.
-    `baselines` use the first source of contexts only.
+    `baselines` use the first source of contexts only. Each of `rules` is left out of the fused row
+    of the last source, reranked if there is a reranker.
     """
     rows: list[PipelineConfig] = []
     for source in contexts:
@@ -86,20 +91,24 @@ def build_grid(
             rows += [replace(last, window=count) for count in CHUNK_COUNTS]
         if source == contexts[0]:
             rows += [PipelineConfig(contexts=source, legs=legs) for legs in baselines]
-    return rows
+    whole = PipelineConfig(contexts=contexts[-1], rerank=rerank)
+    return rows + [replace(whole, without=rule) for rule in rules]
 
 
 def find_parent(row: PipelineConfig, rows: Sequence[PipelineConfig]) -> PipelineConfig | None:
     """Return the row that lacks the last step of `row`, or None if there is none among `rows`.
 
-    The last step is, in this order: the window (from a number of chunks to the next smaller one),
-    the reranker, the contexts (from outline and context to the outline, else to the first source),
-    the fusion (to the dense leg). The parent of a baseline is the dense leg.
+    The parent of a row without a rule is the row with it. Else the last step is, in this order: the
+    window (from a number of chunks to the next smaller one), the reranker, the contexts (from
+    outline and context to the outline, else to the first source), the fusion (to the dense leg).
+    The parent of a baseline is the dense leg.
     """
     if isinstance(row.window, int) and row.window in CHUNK_COUNTS[1:]:
         parent = replace(row, window=CHUNK_COUNTS[CHUNK_COUNTS.index(row.window) - 1])
     elif row.window != CHUNKS:
         parent = replace(row, window=CHUNKS)
+    elif row.without:
+        parent = replace(row, without="")
     elif row.rerank:
         parent = replace(row, rerank=False)
     elif row.contexts != rows[0].contexts:

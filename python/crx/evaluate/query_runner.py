@@ -1,15 +1,15 @@
 """Runs each question against one index and derives the metrics of all configurations.
 
-Each leg ranks a question once. Fusion, reranking and passages are computed from those rankings, so
-another configuration costs milliseconds. The time of a configuration is the sum of the times of
-its steps, as a search would spend it.
+Each configuration is the search that ships, without the rules that it leaves out. A vector and a
+score of the reranker are computed once. The time of a configuration is the sum of the times of its
+steps, as a search would spend it.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,31 +23,26 @@ from crx.evaluate.metrics import (
     reciprocal_rank,
     whole_items,
 )
-from crx.evaluate.pipeline_config import PipelineConfig
+from crx.evaluate.pipeline_config import CHUNKS, PipelineConfig
 from crx.evaluate.results import BUDGETS, MAX_K, METRICS, Values
 from crx.evaluate.timed_models import QueryVectors
-from crx.retrieve.code_order import order_code
-from crx.retrieve.fusion import fuse_legs
+from crx.retrieve import search as shipped
 from crx.retrieve.hits import read_hits
-from crx.retrieve.leg_search import search_legs
-from crx.retrieve.parameters import Reranking, SearchParameters
 from crx.retrieve.ports import Searcher
-from crx.retrieve.recency import boost_newer
 from crx.retrieve.request import SearchRequest
-from crx.retrieve.rerank import is_note_on_time, rerank_candidates
 from crx.retrieve.rows import ChunkRow
+from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
-from crx.retrieve.search import run_stages
+from crx.retrieve.search import LEG_STEPS, append, run_rules, run_steps
 from crx.retrieve.search_models import SearchModels
-from crx.retrieve.search_state import EMPTY, ChunkRows, Search, Stage, start_search
-from crx.retrieve.unknown_words import keep_near
+from crx.retrieve.search_state import EMPTY, ChunkRows, Search, start_search
 from crx.retrieve.widen import widen
 from crx.types import LEGS, Leg, Ranking
 
 # Chunks of a ranking: more than fit into 4,000 tokens, and more than are reranked.
 RANKING_DEPTH = 150
-_ORDERING: Sequence[tuple[str, Stage]] = (("fuse", fuse_legs), ("code", order_code))
-_BOTH_LEGS = (("retrieve", search_legs), ("words", keep_near), *_ORDERING)
+# Times that are parts of another, and that of the reranker, whose clock tells it.
+_PARTS = frozenset({"bm25", "dense", "embed", "rerank"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +74,12 @@ class QueryRunner:
         *,
         models: SearchModels,
         vectors: QueryVectors,
-        reranking: Reranking | None = None,
+        rerank: Rerank | None = None,
         failures: FailureLog | None = None,
     ) -> None:
         self._searcher = searcher
-        self._parameters = SearchParameters(
-            weights=models.weights,
-            k=RANKING_DEPTH,
-            budget_tokens=max(BUDGETS),
-            window_tokens=max(BUDGETS),
-            embedder=vectors,
-            reranking=reranking,
-            recency=models.recency,
-            code=models.code,
-        )
+        self._models = models
+        self._rerank = rerank
         self._vectors = vectors
         self._failures = failures
         self._rows = ChunkRows(searcher)
@@ -111,92 +98,86 @@ class QueryRunner:
 
         `baselines` are rankings that were made elsewhere, by the name of their legs.
         """
-        wanted = {configuration.legs for configuration in configurations}
-        found = {**self._search_legs(query.text, wanted), **(baselines or {})}
-        ranked: dict[tuple[str, bool, bool], TimedRanking] = {}
+        ranked: dict[PipelineConfig, TimedRanking] = {}
         values = []
         for configuration in configurations:
-            key = (configuration.legs, configuration.recency, configuration.rerank)
-            if key not in ranked:
-                timed = found[configuration.legs]
-                if configuration.recency:
-                    timed = self._boost_newer(query.text, timed)
-                ranked[key] = self._rerank(query.text, timed) if configuration.rerank else timed
-            values.append(self._measure(query, configuration, ranked[key]))
+            row = replace(configuration, window=CHUNKS)
+            if row not in ranked:
+                ranked[row] = self.rank(query.text, row, (baselines or {}).get(row.legs))
+            values.append(self._measure(query, configuration, ranked[row]))
         return values
 
     def search_dense(self, text: str) -> TimedRanking:
         """Return the ranking of the dense leg for a text; its time includes the embedding."""
         self._vectors.embed([text], query=True)
-        return self._search_leg(text, "dense", extra_ms=self._vectors.ms(text))
+        search = run_steps(self._start(text, legs=("dense",)), LEG_STEPS)
+        return TimedRanking(search.ranking, search.times["retrieve"] + self._vectors.ms(text))
 
-    def _search_legs(self, text: str, wanted: Set[str]) -> dict[str, TimedRanking]:
-        found = {}
-        if "bm25" in wanted:
-            found["bm25"] = self._search_leg(text, "bm25")
-        if not wanted.isdisjoint(("dense", "hybrid")):
-            # The query is embedded once, before the search whose time is taken.
-            found["dense"] = self.search_dense(text)
-            found["hybrid"] = self._search_both(text)
-        return found
-
-    def _search_both(self, text: str) -> TimedRanking:
-        search = self._run(self._start(text), _BOTH_LEGS)
-        ms = sum(search.times.get(name, 0) for name in ("retrieve", "words", "fuse", "code"))
-        return TimedRanking(search.ranking, ms + self._vectors.ms(text))
-
-    def _search_leg(self, text: str, leg: Leg, *, extra_ms: float = 0.0) -> TimedRanking:
-        search = self._run(self._start(text, legs=(leg,)), [("retrieve", search_legs)])
-        if leg == "bm25":
-            # As a search without vectors, which orders source code, too.
-            search = self._run(search, _ORDERING)
-            ms = search.times["retrieve"] + search.times.get("code", 0)
-            return TimedRanking(search.ranking, ms)
-        return TimedRanking(search.rankings.get(leg, EMPTY), search.times["retrieve"] + extra_ms)
-
-    def _boost_newer(self, text: str, timed: TimedRanking) -> TimedRanking:
-        assert self._parameters.recency is not None, "ranks by time, but the setting is off"
-        search = self._run(self._start(text, ranking=timed.ranking), [("recency", boost_newer)])
-        return TimedRanking(search.ranking, timed.ms + search.times["recency"])
-
-    def _rerank(self, text: str, timed: TimedRanking) -> TimedRanking:
-        reranking = self._parameters.reranking
-        assert reranking is not None, "a configuration is reranked, but there is no reranker"
-        search = self._start(text, ranking=timed.ranking)
-        # Scores that another configuration asked for would take no time.
-        alone = search.parameters._replace(reranking=reranking._replace(cache=ScoreCache()))
-        clock = reranking.clock or time.perf_counter
+    def rank(
+        self, text: str, row: PipelineConfig, baseline: TimedRanking | None = None
+    ) -> TimedRanking:
+        """Return the ranking of a configuration: the hits, and behind them the other candidates."""
+        rerank_rule = self._rerank_alone() if row.rerank else None
+        clock = (rerank_rule and rerank_rule.clock) or time.perf_counter
         started = clock()
-        search = self._run(search._replace(parameters=alone), [("rerank", rerank_candidates)])
-        ms = 1000 * (clock() - started)
-        scored = len(search.rankings["rerank"].keys)
-        if all(map(is_note_on_time, search.notes)):
-            self._scored.append(scored)
-        return TimedRanking(search.ranking, timed.ms + ms)
+        if baseline is None:
+            search = self._search(text, row, rerank_rule)
+        else:
+            search = self._start(text, ranking=baseline.ranking)
+            search = run_rules(search, [rerank_rule] if rerank_rule else [])
+        rerank_ms = 1000 * (clock() - started) if rerank_rule else 0.0
+        ms = sum(ms for name, ms in search.times.items() if name not in _PARTS) + rerank_ms
+        if baseline is not None:
+            ms += baseline.ms
+        elif row.legs != "bm25":
+            ms += self._vectors.ms(text)
+        self._note(search)
+        return TimedRanking(_whole_ranking(search), ms)
+
+    def _search(self, text: str, row: PipelineConfig, rerank_rule: Rerank | None) -> Search:
+        has_vectors = row.legs != "bm25"
+        if has_vectors:
+            # The query is embedded once, before the search whose time is taken.
+            self._vectors.embed([text], query=True)
+        request = SearchRequest(
+            query=text,
+            # The row of BM25 is a search without vectors, which orders source code, too.
+            legs=("dense",) if row.legs == "dense" else LEGS,
+            without=[row.without] * bool(row.without) + ["recency"] * (not row.recency),
+        )
+        parameters = self._models.parameters_of(
+            self._vectors if has_vectors else None, rerank=rerank_rule
+        )
+        return shipped.rank(request, parameters=parameters, searcher=self._searcher)
+
+    def _rerank_alone(self) -> Rerank:
+        """Return the rule; scores that another configuration asked for would take no time."""
+        assert self._rerank is not None, "a configuration is reranked, but there is no reranker"
+        return replace(self._rerank, cache=ScoreCache())
 
     def _start(self, text: str, *, legs: Sequence[Leg] = LEGS, ranking: Ranking = EMPTY) -> Search:
-        """Return the search for a text after the stages that gave a ranking."""
+        """Return the search for a text after the steps that gave a ranking."""
         request = SearchRequest(query=text, legs=legs)
-        search = start_search(request, parameters=self._parameters, searcher=self._searcher)
+        parameters = self._models.parameters_of(self._vectors, rerank=None)
+        search = start_search(request, parameters=parameters, searcher=self._searcher)
         return search._replace(ranking=ranking)
 
-    def _run(self, search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
-        after = run_stages(search, stages)
-        self.notes.update(note for note in after.notes if not is_note_on_time(note))
-        return after
+    def _note(self, search: Search) -> None:
+        """Count the notes of a search, but those on its query, and what was reranked."""
+        self.notes.update(note for note in search.notes if note.kind not in ("time", "query"))
+        if "rerank" in search.rankings and all(note.kind == "time" for note in search.notes):
+            self._scored.append(len(search.rankings["rerank"].keys))
 
     def describe_reranking(self) -> str:
         """Return how many candidates were scored, and within which time; "" if nothing was."""
-        reranking = self._parameters.reranking
-        if reranking is None or not self._scored:
+        rule = self._rerank
+        if rule is None or not self._scored:
             return ""
-        limit = (
-            f"within rerank_ms = {reranking.ms:g}" if reranking.ms else "without a limit of time"
-        )
+        limit = f"within rerank_ms = {rule.ms:g}" if rule.ms else "without a limit of time"
         none = sum(not scored for scored in self._scored)
         left = f"; {none} of {len(self._scored)} rankings were not reranked" if none else ""
         mean = sum(self._scored) / len(self._scored)
-        return f"reranked {mean:.1f} of at most {reranking.depth} candidates, {limit}{left}"
+        return f"reranked {mean:.1f} of at most {rule.reads} candidates, {limit}{left}"
 
     def _measure(
         self, query: Query, configuration: PipelineConfig, timed: TimedRanking
@@ -256,6 +237,14 @@ def run_queries(
         values = runner.run(query, configurations, baselines=baselines[at] if baselines else None)
         table[:, :, at] = np.array([[value[m] for value in values] for m in METRICS])
     return dict(zip(METRICS, table, strict=True))
+
+
+def _whole_ranking(search: Search) -> Ranking:
+    """Return the hits of a search and, behind them, candidates that were cut off."""
+    left_out = np.array([*search.dropped.union(*search.copies.values())], np.int64)
+    kept = ~np.isin(search.rest.keys, left_out)
+    whole = append(search.ranking, search.rest.keys[kept], search.rest.scores[kept])
+    return Ranking(whole.keys[:RANKING_DEPTH], whole.scores[:RANKING_DEPTH])
 
 
 def _sized_span(row: ChunkRow) -> SizedSpan:

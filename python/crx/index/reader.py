@@ -39,7 +39,7 @@ from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
 from crx.retrieve.search_models import SearchModels
 from crx.show.marks import read_marks
-from crx.types import LEGS, Document, Leg, Result, Status, Window
+from crx.types import LEGS, Document, Leg, Note, Result, Status, Window
 
 Reader = TypeVar("Reader", bound="IndexReader")
 
@@ -156,6 +156,7 @@ class IndexReader:
         order: Literal["score", "document"] = "score",
         rerank: bool | None = None,
         match: Match = "words",
+        without: Sequence[str] = (),
     ) -> Result:
         """Return the passages that answer a query, best first.
 
@@ -170,6 +171,9 @@ class IndexReader:
         `match` is "regex" for a regular expression, also written `re:PATTERN`, or "literal" for a
         text: then the answer is the chunks in which a match begins, in the order of documents,
         without any model. Case counts if the pattern has a capital.
+
+        `without` names rules of the order that are left out, to see what each does: `code`,
+        `copies`, `verbatim` and others (`crx.retrieve.search.RULES`).
 
         An embedder on a server that is down, or whose weights are not installed, leaves BM25 alone,
         and a note, unless `legs` names the dense leg alone.
@@ -188,16 +192,17 @@ class IndexReader:
             within_section=within_section,
             order=order,
             match=match,
+            without=without,
         )
         with self._files.get().searching() as (searcher, notes):
             has_vectors = self.uses_vectors(legs, [searcher])
             parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
             result = run_search(request, parameters=parameters, searcher=searcher)
             empty = describe_empty(result, [searcher])
-        before = (*self._copy_notes(), *notes)
+        before = [*self._copy_notes(), *notes]
         if not before and not empty:
             return result
-        return replace(result, notes=(*before, *result.notes, *empty))
+        return replace(result, notes=(*map(Note.of, before), *result.notes, *empty))
 
     def get(self, uri: str | os.PathLike[str]) -> Document | None:
         """Return the document of a URI or a path, None if the index has none."""
@@ -294,12 +299,12 @@ class IndexReader:
         return files
 
 
-def describe_empty(result: Result, searchers: Sequence[StatusReader]) -> list[str]:
+def describe_empty(result: Result, searchers: Sequence[StatusReader]) -> list[Note]:
     """Return a note if nothing was found because the indexes hold no documents."""
     if result.passages or any(each.counts()["documents"] for each in searchers):
         return []
     which = "the index holds" if len(searchers) == 1 else "the indexes hold"
-    return [f'nothing found: {which} no documents; "crx index PATH" adds some']
+    return [Note(f'nothing found: {which} no documents; "crx index PATH" adds some', "nothing")]
 
 
 def open_reader(

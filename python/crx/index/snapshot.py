@@ -19,17 +19,10 @@ from crx.index.leg_files import LegFiles
 from crx.index.open_store import open_store
 from crx.index.vector_leg import VectorLeg
 from crx.index.writer import WriteAccess, catch_up
+from crx.types import Note
 
 # Tries to find both legs at one sequence number while a writer commits.
 CONSISTENCY_TRIES = 5
-# Ends of the notes on what a search lacks.
-_WORDS_ALONE = "are found by words alone until they have their vector"
-_BEHIND = "changes behind"
-
-
-def is_told_by_status(note: str) -> bool:
-    """Return whether a note of a search says what the status of its index says, too."""
-    return _WORDS_ALONE in note or f" {_BEHIND}: " in note
 
 
 @dataclass(slots=True)
@@ -94,7 +87,11 @@ class Snapshots:
                 # Of those that lack their vector, BM25 may lack some, or all, too.
                 if snapshot.pending and (found := len(snapshot.searcher.lexical)):
                     which = f"{min(snapshot.pending, found):,} of {found:,} chunks"
-                    notes.append(f'{which} {_WORDS_ALONE}; "crx embed" goes on with them')
+                    note = (
+                        f"{which} are found by words alone until they have their vector; "
+                        '"crx embed" goes on with them'
+                    )
+                    notes.append(Note(note, "state"))
                 yield snapshot.searcher, notes
             finally:
                 with self._refreshing:
@@ -195,7 +192,8 @@ class Snapshots:
         # Beside a writer that this process cannot join, the legs may lack its last changes.
         if lag:
             late = "BM25 is" if lag > 0 else "the documents are"
-            notes.append(f"{late} {abs(lag)} {_BEHIND}: {why or 'another process is writing'}")
+            reason = why or "another process is writing"
+            notes.append(Note(f"{late} {abs(lag)} changes behind: {reason}", "state"))
         if complete and stored != found:
             raise Damaged(
                 f"{self._legs.path}: its documents have {stored} chunks, and BM25 has {found}; "

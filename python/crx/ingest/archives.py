@@ -13,6 +13,7 @@ It is `PartlyRead` if the archive was listed to its end.
 from __future__ import annotations
 
 import lzma
+import re
 import stat
 import struct
 import tarfile
@@ -57,6 +58,8 @@ _LONGEST_PATH = 1000
 # What a ZIP archive starts with: a file, the end of an empty archive or the mark of one in parts.
 _ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")
 _SEVENZIP_START = b"7z\xbc\xaf\x27\x1c"
+# A number in an extended header of a tar that no program writes.
+_LONG_NUMBER = re.compile(rb"[0-9]{1000}")
 # `zipfile` raises NotImplementedError for a compression method or an encryption that it lacks, and
 # RuntimeError for a file with a password.
 _DAMAGES = (
@@ -223,7 +226,7 @@ def _members(data: bytes, budget: ArchiveBudget) -> Iterator[_Member]:
                 if not _is_hidden(file.path):
                     yield _sevenzip_member(file, budget)
         else:
-            with tarfile.open(fileobj=BytesIO(data), mode="r:") as tar:
+            with tarfile.open(fileobj=BytesIO(data), mode="r:", tarinfo=_TarInfo) as tar:
                 for path, entry in _tar_files(tar):
                     if not _is_hidden(path):
                         yield _tar_member(tar, entry, budget, path=path)
@@ -274,6 +277,22 @@ def _sevenzip_member(file: PackedFile, budget: ArchiveBudget) -> _Member:
         return _Member(file.path, refused=str(why))
     except DamagedArchive as why:
         return _Member(file.path, refused=f"is damaged: {why}".lower())
+
+
+class _TarInfo(tarfile.TarInfo):
+    """An entry of a tar, whose extended header is looked at before `tarfile` reads it.
+
+    Before Python 3.11.10 and 3.12.6, `tarfile` searches a long number in it in quadratic time
+    (CVE-2024-6232).
+    """
+
+    def _proc_pax(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        assert tar.fileobj is not None
+        start = tar.fileobj.tell()
+        if _LONG_NUMBER.search(tar.fileobj.read(self.size)):
+            raise InputError("is a damaged archive: a header has a number of 1,000 digits")
+        tar.fileobj.seek(start)
+        return super()._proc_pax(tar)  # type: ignore[misc,no-any-return]
 
 
 def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:

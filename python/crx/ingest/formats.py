@@ -28,8 +28,8 @@ _AS_WRITTEN = frozenset(("text", "markdown", *MARKUP.values(), *LANGUAGES.values
 def path_names(uri: str) -> tuple[str, ...]:
     """Return the names of a file and of its folder, by which its documents are found.
 
-    Numbers within a name are repeated as words of their own; other parts, as of `TaxReturn` and
-    `tax_return`, are known to the analyzer. The folder of a file in an archive is that within. A
+    Numbers within a name are repeated as words of their own; parts such as those of `TaxReturn` and
+    `tax_return` are known to the analyzer. The folder of a file in an archive is that within. A
     record of a file has no name, and neither has a message of a mailbox or a text that is no file.
     """
     *folders, name = re.split("[/#]", uri)

@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Protocol
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
@@ -31,7 +31,9 @@ from crx.ingest.readers import (
 )
 from crx.ingest.readers.binary import POSTSCRIPT, describe_binary
 from crx.ingest.readers.content import UNREADABLE, reader_by_content
+from crx.ingest.readers.data_runs import is_search_index, without_data
 from crx.ingest.readers.decode import BinaryFile, decode
+from crx.ingest.readers.escapes import decode_escapes
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.scan import Recognize
 from crx.ingest.readers.structure import structure, suffix
@@ -215,6 +217,8 @@ def _read_content(
         return
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
+        if is_search_index(data, name=name):
+            raise NothingToRead("is a search index")
         for document in _choose_reading(data, extension, recognize)(data, name=name):
             bounded = bound_document(_with_title(document, name))
             yield replace(bounded, metadata={**ext, **bounded.metadata})
@@ -324,14 +328,15 @@ class _UnclaimedReader:
         if data.startswith(POSTSCRIPT):
             raise BinaryFile("is PostScript")
         decoded = decode(data)
+        text = without_data(decode_escapes(decoded.text), name=name)
         if page := load_format("crx.recognizers", "man")(decoded, name=name):
             yield page
             return
         # An unknown extension names a format of its own: its structure is not guessed.
-        format_, marks = ("text", ()) if suffix(name) else structure(decoded.text)
+        format_, marks = ("text", ()) if suffix(name) else structure(text)
         yield Document(
             uri=name,
-            text=decoded.text,
+            text=text,
             title="",
             metadata={**decoded.metadata(), "format": format_},
             marks=marks,

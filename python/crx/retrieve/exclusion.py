@@ -1,4 +1,4 @@
-"""Stages of exclusion: the query without what it excludes, and legs without chunks that hold it.
+"""Steps of exclusion: the query without what it excludes, and legs without chunks that hold it.
 
 A word is excluded in each of its inflections, an identifier or a phrase as it is written, in any
 case. The title of a document counts as a part of each of its chunks.
@@ -17,6 +17,7 @@ from crx.retrieve.operators import parse_words
 from crx.retrieve.ports import DenseLeg, Found, Keys, LexicalLeg, TermIndex
 from crx.retrieve.search_state import ChunkRows, Search
 from crx.text.phrases import inner_words, normalize_text, occurs
+from crx.types import Note
 
 # A leg is asked for more chunks until enough are left, four times as many each time, up to this.
 _DEEPER = 4
@@ -44,7 +45,7 @@ def exclude_chunks(search: Search) -> Search:
     excluded = " or ".join(f'"{each}"' for each in search.excluded)
     quoted = f'"-{search.excluded[0]}"'
     note = f"without passages that hold {excluded}; to search for {quoted}, put it in quotes"
-    return search._replace(legs=legs).noting(note)
+    return search._replace(legs=legs).noting(Note(note, "query"))
 
 
 def holds_excluded(text: str, excluded: Sequence[str], *, langs: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crx.ingest.paths import PATH_FIELDS, operators_of
 from crx.retrieve.search_state import Search
+from crx.types import Note
 
 # What fields are called elsewhere.
 _SYNONYMS = {"mtime": "modified", "language": "lang", "type": "format", "extension": "ext"}
@@ -63,11 +64,11 @@ def describe_unmet_filter(where: Mapping[str, object], *, langs: Sequence[str] =
         path = operators_of(where.get(field)).get("=")
         if isinstance(path, str) and path and not os.path.isabs(path) and "://" not in path:
             hint = f'{field} is an absolute path, or a glob such as "**/{path.strip("./")}/**"'
-            return f"nothing found: no document meets the filter; {hint}"
-    return "nothing found: no document meets the filter"
+            return Note(f"nothing found: no document meets the filter; {hint}", "nothing")
+    return Note("nothing found: no document meets the filter", "nothing")
 
 
 def _describe(name: str, fields: list[str]) -> str:
     near = [_SYNONYMS[name]] if name in _SYNONYMS else difflib.get_close_matches(name, fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the fields are {', '.join(fields)}"
-    return f'nothing found: no document has the field "{name}"; {hint}'
+    return Note(f'nothing found: no document has the field "{name}"; {hint}', "nothing")

@@ -1,4 +1,4 @@
-"""Stage of fusion: the rankings of the legs by relative scores and reciprocal ranks."""
+"""Fusion: the rankings of the legs by relative scores and reciprocal ranks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.ingest.source_code import is_source_code
 from crx.protocols import Embedder
-from crx.retrieve.code_order import CODE_DEPTH
 from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.document_name import BEST_CHUNKS
-from crx.retrieve.recency import RECENCY_DEPTH
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import LEGS, Ranking
 
@@ -44,25 +42,16 @@ class WeightedRanking(NamedTuple):
 
 
 def fuse_legs(search: Search) -> Search:
-    """Return the search with the best candidates of its legs; a single leg keeps its ranking.
+    """Return the search with the candidates of its legs; a single leg keeps its ranking.
 
     The dense leg weighs more if most of the best chunks of BM25 are source code with outlines, and
     less if some of BM25's chunks have no vector yet; these are not punished for it.
     """
     parameters = search.parameters
-    k = max(
-        search.candidates,
-        RECENCY_DEPTH if parameters.recency else 0,
-        CODE_DEPTH if parameters.code else 0,
-        # All that the legs gave: copies of one text are many.
-        max(parameters.weights.bm25_depth, parameters.weights.dense_depth)
-        if parameters.copy_share
-        else 0,
-    )
     found = [search.rankings[leg] for leg in LEGS if leg in search.rankings]
     if len(found) < 2:
         (only,) = found or [EMPTY]
-        return search._replace(ranking=Ranking(only.keys[:k], only.scores[:k]))
+        return search._replace(ranking=only)
     assert parameters.embedder is not None, "a dense ranking, and no embedder"
     bm25, dense = search.rankings["bm25"], search.rankings["dense"]
     weigh = partial(_weigh_dense, search, parameters.embedder, factor=_code_factor(search, bm25))
@@ -82,7 +71,7 @@ def fuse_legs(search: Search) -> Search:
         # A cosine has no natural zero: that of the last hit is taken.
         WeightedRanking(dense, dense_weight, min([1.0, *dense.scores[-1:].tolist()])),
     ]
-    weights = parameters.weights
+    weights, k = parameters.weights, len(bm25.keys) + len(dense.keys)
     fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
     return search._replace(ranking=fused).noting(note)
 
@@ -120,6 +109,8 @@ def _weigh_dense(
 
 
 def _code_factor(search: Search, bm25: Ranking) -> float:
+    if "code_weight" in search.request.without:
+        return 1.0
     return CODE_DENSE_FACTOR if _are_outlined_code(search, bm25.keys[:BEST_CHUNKS]) else 1.0
 
 

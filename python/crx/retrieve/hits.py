@@ -1,4 +1,4 @@
-"""Stage of hits: the rows of a ranking, with what each stage gave them."""
+"""Hits: the rows of a ranking, with what each stage gave them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from itertools import islice
 from crx.retrieve.search_state import Search
 from crx.types import LEGS, Hit, Ranking, Stage
 
-# Stages that have a ranking of their own, in the order in which a hit names them.
-_RANKED = (*LEGS, "code", "recency", "rerank", "exact")
 # Documents with copies of a hit that it names.
 NAMED_COPIES = 10
 
@@ -17,8 +15,10 @@ NAMED_COPIES = 10
 def read_hits(search: Search) -> Search:
     """Return the search with its hits, without chunks that were removed from the store since."""
     keys = search.ranking.keys.tolist()
+    # Those of the legs first, then those of rules in their order.
+    names = dict.fromkeys((*LEGS, *search.rankings))
     stages = {
-        name: _stages(search.rankings[name], keys) for name in _RANKED if name in search.rankings
+        name: _stages(search.rankings[name], keys) for name in names if name in search.rankings
     }
     rows = search.rows.read(keys)
     hits = tuple(

@@ -1,4 +1,4 @@
-"""Stage of the legs: both are searched at the same time, each for a ranking."""
+"""Search of the legs: both are searched at the same time, each for a ranking."""
 
 from __future__ import annotations
 
@@ -92,9 +92,12 @@ def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
     with timer.stage("bm25"):
         ranking = _rank_bm25(search, weights=weights)
         rows = search.rows.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
-        name = _find_document_name(search, rows)
+        without = search.request.without
+        name = None if "document_name" in without else _find_document_name(search, rows)
         # Without outlines their weight changes nothing.
-        is_weighed = weights.outline_weight and search.legs.has_outlines
+        is_weighed = (
+            weights.outline_weight and search.legs.has_outlines and "outline_weight" not in without
+        )
         if name or (is_weighed and not _are_mostly_code(rows)):
             factor = NAMED_OUTLINE_FACTOR if name else UNNAMED_OUTLINE_FACTOR
             weights = weights._replace(outline_weight=factor * weights.outline_weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -34,7 +34,8 @@ MAX_COUNT = 2**31 - 1
 class SearchRequest:
     """The arguments of `Index.search`; raises `ValueError` for the first that is not valid.
 
-    None stands for the setting of that name.
+    None stands for the setting of that name. `without` names rules that the search leaves out, as
+    `crx search --without`.
     """
 
     query: str
@@ -46,6 +47,7 @@ class SearchRequest:
     within_section: bool = False
     order: Literal["score", "document"] = "score"
     match: Match = "words"
+    without: Collection[str] = ()
 
     def __post_init__(self) -> None:
         check_query(self.query)

@@ -1,92 +1,242 @@
-"""A search: the list of its stages, from a query to passages."""
+"""A search: the list of its steps and rules, and the runner of the rules.
+
+The runner alone cuts the candidates, searches the legs more deeply, takes times, and goes on
+without a rule that fails.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from crx import _native
-from crx.retrieve.code_order import order_code
-from crx.retrieve.copied_chunks import fold_candidates, fold_promoted
-from crx.retrieve.exact import promote_matches
+from crx.config import Settings
+from crx.errors import CrxError, UsageError
 from crx.retrieve.exclusion import exclude_chunks, parse_query
 from crx.retrieve.filter_fields import describe_filter, filter_legs
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.leg_search import search_reachable_legs
-from crx.retrieve.parameters import SearchParameters
 from crx.retrieve.pattern_match import match_pattern
-from crx.retrieve.ports import Searcher
-from crx.retrieve.recency import boost_newer
+from crx.retrieve.ports import Keys, Searcher
 from crx.retrieve.request import SearchRequest
-from crx.retrieve.rerank import rerank_candidates
-from crx.retrieve.search_state import Search, Stage, start_search
+from crx.retrieve.rules.code import CodeOrder
+from crx.retrieve.rules.copies import CopyFolding
+from crx.retrieve.rules.recency import Recency
+from crx.retrieve.rules.rerank import Rerank
+from crx.retrieve.rules.translations import Translations
+from crx.retrieve.rules.unknown_words import UnknownWords
+from crx.retrieve.rules.verbatim import Verbatim
+from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters, Step, start_search
 from crx.retrieve.spelling import correct_query
-from crx.retrieve.translations import order_translations
-from crx.retrieve.unknown_words import keep_near
-from crx.retrieve.whole_words import promote_whole_words
 from crx.retrieve.widen import describe_left_out, widen_hits
-from crx.types import Result
+from crx.types import LEGS, Note, Ranking, Result
 
-# The names are those of the times in a `Result`.
-STAGES: Sequence[tuple[str, Stage]] = (
+# The steps before the rules; the names are those of the times in a `Result`.
+QUERY_STEPS: Sequence[tuple[str, Step]] = (
     ("parse", parse_query),
     ("spelling", correct_query),
     ("filter", filter_legs),
     ("exclude", exclude_chunks),
+)
+LEG_STEPS: Sequence[tuple[str, Step]] = (
     ("retrieve", search_reachable_legs),
-    ("words", keep_near),
     ("fuse", fuse_legs),
-    ("code", order_code),
-    ("recency", boost_newer),
-    ("copies", fold_candidates),
-    ("rerank", rerank_candidates),
-    ("exact", promote_matches),
-    ("exact", promote_whole_words),
-    ("copies", fold_promoted),
-    ("languages", order_translations),
-    ("hits", read_hits),
-    ("widen", widen_hits),
 )
+# What `SearchRequest.without` may name: steps and weights before the rules, and
+# the rules in their order.
+OPTIONAL = ("spelling", "document_name", "outline_weight", "code_weight")
+RULES = ("unknown_words", "code", "recency", "copies", "rerank", "verbatim", "translations")
+# Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
+MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
+# How many times as many chunks the legs give if copies leave too few, and the most.
+DEEPER = 5
+DEEPEST = 2_000
 
-# The stages of a search for a pattern.
-PATTERN_STAGES: Sequence[tuple[str, Stage]] = (
-    ("match", match_pattern),
-    ("hits", read_hits),
-    ("widen", widen_hits),
-)
+
+def make_rules(settings: Settings, *, rerank: Rerank | None) -> tuple[RankingRule, ...]:
+    """Return the rules of a search, in their order."""
+    rules: list[RankingRule | None] = [
+        UnknownWords(),
+        CodeOrder.of(settings),
+        Recency.of(settings),
+        CopyFolding.of(settings),
+        rerank,
+        Verbatim(copy_share=settings.copy_share),
+        Translations(),
+    ]
+    return tuple(rule for rule in rules if rule is not None)
 
 
 def run_search(
     request: SearchRequest, *, parameters: SearchParameters, searcher: Searcher
 ) -> Result:
     """Return the passages that answer a query, best first, with notes on what was left out."""
-    started = start_search(request, parameters=parameters, searcher=searcher)
     if request.pattern:
-        search = run_stages(started, PATTERN_STAGES)
-        search = search.noting(*describe_filter(search), describe_left_out(search))
-        return Result(search.passages, search.hits, search.notes, search.times)
-    search = run_stages(started.noting(parameters.left_out), STAGES)
-    sent = parameters.embedder.sending_notice() if parameters.embedder else ""
-    before = (sent,) if sent else ()
+        started = start_search(request, parameters=parameters, searcher=searcher)
+        search = run_steps(started, [("match", match_pattern)])
+    else:
+        search = rank(request, parameters=parameters, searcher=searcher)
+    search = run_steps(search, [("hits", read_hits), ("widen", widen_hits)])
     search = search.noting(*describe_filter(search), describe_left_out(search))
+    embedder = None if request.pattern else parameters.embedder
+    sent = embedder.sending_notice() if embedder else ""
+    before = (Note(sent),) if sent else ()
     return Result(search.passages, search.hits, (*before, *search.notes), search.times)
 
 
-def run_stages(search: Search, stages: Sequence[tuple[str, Stage]]) -> Search:
-    """Run stages one after another; the time of each that had something to do is kept.
+def rank(request: SearchRequest, *, parameters: SearchParameters, searcher: Searcher) -> Search:
+    """Return the search after its rules: `ranking` has the best k chunks, `rest` the others.
+
+    Raises `UsageError` for a rule in `without` that there is not.
+    """
+    rules = _without(parameters.rules, request)
+    started = start_search(request, parameters=parameters, searcher=searcher)
+    steps = [(name, step) for name, step in QUERY_STEPS if name not in request.without]
+    search = run_steps(started.noting(parameters.left_out), (*steps, *LEG_STEPS))
+    return run_rules(search, rules)
+
+
+def _without(rules: Sequence[RankingRule], request: SearchRequest) -> list[RankingRule]:
+    """Return the rules that a search does not leave out."""
+    known = dict.fromkeys((*OPTIONAL, *RULES, *(rule.name for rule in rules)))
+    for name in request.without:
+        if name not in known:
+            raise UsageError(f"{name}: no such rule; without leaves out {', '.join(known)}")
+    return [rule for rule in rules if rule.name not in request.without]
+
+
+def run_steps(search: Search, steps: Iterable[tuple[str, Step]]) -> Search:
+    """Run steps one after another; the time of each that had something to do is kept.
 
     Raises `Interrupted` if the interrupt of this thread is set.
     """
-    times = dict(search.times)
-    for name, stage in stages:
+    for name, step in steps:
         _native.check_interrupt()
         started = time.perf_counter()
-        after = stage(search)
+        after = step(search)
         if after is not search:
-            # A stage may have timed its parts, and may be run twice.
-            new = {part: ms for part, ms in after.times.items() if search.times.get(part) != ms}
-            times.update(new)
-            times[name] = times.get(name, 0) + 1000 * (time.perf_counter() - started)
-            search = after
-    return search._replace(times=times)
+            search = _timed(after, name, started)
+    return search
+
+
+def run_rules(search: Search, rules: Sequence[RankingRule]) -> Search:
+    """Run rules on the candidates and cut them to the hits asked for.
+
+    What no later rule reads is cut off. If a rule folds so many copies that too few candidates are
+    left, the legs are searched more deeply, and the rule is run on all that they give.
+    """
+    for at, rule in enumerate(rules):
+        later = max([search.k, *(each.reads for each in rules[at + 1 :])])
+        given = search._replace(wanted=later)
+        after = run_rule(given, rule)
+        if after.copies and not given.copies and _is_too_few(after, given):
+            # Rules that look at every candidate may have left some out.
+            selecting = [each for each in rules[:at] if each.reads >= ALL]
+            after = run_rule(_add_deeper(given, selecting), rule)
+        search = _cut(after, later)
+    return _cut(search, search.k)
+
+
+def run_rule(search: Search, rule: RankingRule) -> Search:
+    """Run one rule on the candidates that it reads; without it, and a note, if it fails."""
+    _native.check_interrupt()
+    started = time.perf_counter()
+    ranking, reads = search.ranking, rule.reads or search.k
+    head = Ranking(ranking.keys[:reads], ranking.scores[:reads])
+    given = search._replace(ranking=head)
+    try:
+        if not rule.applies(given):
+            return search
+        after = rule.apply(given)
+        if not isinstance(after, Search):
+            raise TypeError(f"it returned {type(after).__name__}, not a Search")
+        if after is given:
+            return search
+    except CrxError:
+        # Of damage, of an interrupt and of a model that is missing, the search is told itself.
+        raise
+    except Exception as error:  # noqa: BLE001  (without a faulty rule the others have an order)
+        what = f"{type(error).__name__}: {error}"
+        note = f"the rule {rule.name} failed and is left out: {what}"
+        return search.noting(Note(note, "failed"))
+    left_out = set(head.keys.tolist()).difference(
+        after.ranking.keys.tolist(), *after.copies.values()
+    )
+    return _timed(
+        search._replace(
+            ranking=append(after.ranking, ranking.keys[reads:], ranking.scores[reads:]),
+            rankings=after.rankings,
+            copies=after.copies,
+            dropped=search.dropped | left_out,
+            notes=after.notes,
+        ),
+        rule.name,
+        started,
+    )
+
+
+def append(ranking: Ranking, keys: Keys, scores: NDArray[np.float32]) -> Ranking:
+    """Return a ranking with those of further chunks that it lacks, none with a greater score."""
+    new = ~np.isin(keys, ranking.keys)
+    if not new.any():
+        return ranking
+    scores = scores[new]
+    if len(ranking.scores):
+        scores = np.minimum(scores, ranking.scores.min())
+    return Ranking(
+        np.concatenate([ranking.keys, keys[new]]), np.concatenate([ranking.scores, scores])
+    )
+
+
+def _cut(search: Search, wanted: int) -> Search:
+    keys, scores = search.ranking.keys, search.ranking.scores
+    if len(keys) <= wanted:
+        return search
+    rest = append(Ranking(keys[wanted:], scores[wanted:]), search.rest.keys, search.rest.scores)
+    return search._replace(ranking=Ranking(keys[:wanted], scores[:wanted]), rest=rest)
+
+
+def _is_too_few(after: Search, given: Search) -> bool:
+    """Return whether copies leave fewer candidates than are wanted, and the legs may have more."""
+    if len(after.ranking.keys) >= min(given.wanted, len(given.ranking.keys)):
+        return False
+    found = {leg: len(given.rankings[leg].keys) for leg in LEGS if leg in given.rankings}
+    weights = given.parameters.weights
+    depths = {"bm25": weights.bm25_depth, "dense": weights.dense_depth}
+    return any(count >= depths[leg] > 0 for leg, count in found.items())
+
+
+def _add_deeper(search: Search, rules: Sequence[RankingRule]) -> Search:
+    """Return the search with what deeper legs and some rules give behind its candidates."""
+    weights = search.parameters.weights
+    deeper = weights._replace(
+        bm25_depth=_deepen(weights.bm25_depth), dense_depth=_deepen(weights.dense_depth)
+    )
+    parameters = search.parameters._replace(weights=deeper)
+    found = run_steps(search._replace(parameters=parameters, rankings={}), LEG_STEPS[:1])
+    # The notes of these steps are there already, with the counts of the first search.
+    notes = tuple(dict.fromkeys(found.notes))
+    found = run_steps(found, LEG_STEPS[1:])
+    for rule in rules:
+        found = run_rule(found, rule)
+    return search._replace(
+        ranking=append(search.ranking, found.ranking.keys, found.ranking.scores),
+        rankings={**search.rankings, **found.rankings},
+        notes=notes,
+    )
+
+
+def _deepen(depth: int) -> int:
+    return max(depth, min(DEEPER * depth, DEEPEST))
+
+
+def _timed(search: Search, name: str, started: float) -> Search:
+    """Return the search with the milliseconds since a step or rule started."""
+    before = search.times.get(name, 0)
+    return search._replace(
+        times={**search.times, name: before + 1000 * (time.perf_counter() - started)}
+    )

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cached_property, partial
+from functools import partial
 
 from crx.config import Settings
 from crx.errors import ModelError, NotInstalled, Unavailable
 from crx.per_process import PerProcess
 from crx.protocols import Embedder, Remote, Reranker
 from crx.retrieve.leg_search import note_left_out
-from crx.retrieve.parameters import (
-    CodeRanking,
-    RankingWeights,
-    Recency,
-    Reranking,
-    SearchParameters,
+from crx.retrieve.parameters import RankingWeights
+from crx.retrieve.query_vectors import (
+    CacheCounts,
+    CachedEmbedder,
+    QueryEmbedder,
+    QueryVectorCache,
 )
-from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import refuse_threshold
+from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.search import make_rules
+from crx.retrieve.search_state import SearchParameters
 from crx.retrieve.timed_scoring import ScoringSpeed
 from crx.types import LEGS, Leg
 
@@ -50,24 +52,6 @@ class SearchModels:
         """The reranker; raises `ModelError`."""
         return self._reranker.get()
 
-    @cached_property
-    def recency(self) -> Recency | None:
-        """How much newer documents are raised, None if they are not."""
-        settings = self._settings
-        if not settings.recency:
-            return None
-        return Recency(
-            weight=settings.recency,
-            half_life_days=settings.recency_days,
-            field=settings.recency_field,
-        )
-
-    @cached_property
-    def code(self) -> CodeRanking:
-        """How source code is ordered."""
-        values = {name: getattr(self._settings, f"code_{name}") for name in CodeRanking._fields}
-        return CodeRanking(**values)
-
     def cache_counts(self) -> dict[str, CacheCounts]:
         """Return the hits and misses of the caches of this process, by name."""
         return {
@@ -84,7 +68,8 @@ class SearchModels:
         and the embedder's service is down or its weights are not installed. Raises `UsageError`
         for a `min_relevance` of a search that is not reranked.
         """
-        embedder, left_out = None, ""
+        embedder: QueryEmbedder | None = None
+        left_out = ""
         if has_vectors and "dense" in legs:
             try:
                 embedder = self._cached_embedder()
@@ -92,33 +77,35 @@ class SearchModels:
                 if "bm25" not in legs:
                     raise
                 left_out = note_left_out(error)
+        rule = self._rerank_rule(legs, asked=rerank)
+        return self.parameters_of(embedder, rerank=rule)._replace(left_out=left_out)
+
+    def parameters_of(
+        self, embedder: QueryEmbedder | None, *, rerank: Rerank | None
+    ) -> SearchParameters:
+        """Return the parameters of a search by an embedder and a reranker, or without."""
         return SearchParameters(
             weights=self.weights,
             k=self._settings.k,
             budget_tokens=self._settings.budget_tokens,
             window_tokens=self._settings.window_tokens,
             embedder=embedder,
-            left_out=left_out,
-            reranking=self._reranking(legs, asked=rerank),
-            recency=self.recency,
-            # A search of one leg shows the ranking of that leg.
-            code=self.code if set(legs) == set(LEGS) else None,
-            copy_share=self._settings.copy_share,
+            rules=make_rules(self._settings, rerank=rerank),
         )
 
     def _cached_embedder(self) -> CachedEmbedder:
         return CachedEmbedder(self._embedder.get(), self._vectors.get())
 
-    def _reranking(self, legs: Sequence[Leg], *, asked: bool | None) -> Reranking | None:
+    def _rerank_rule(self, legs: Sequence[Leg], *, asked: bool | None) -> Rerank | None:
         settings = self._settings
         # A search of one leg shows the ranking of that leg.
         default = bool(settings.reranker) and set(legs) == set(LEGS)
         if not (default if asked is None else asked):
             refuse_threshold(settings.min_relevance)
             return None
-        return Reranking(
+        return Rerank(
             reranker=self.reranker,
-            depth=settings.rerank_depth,
+            reads=settings.rerank_depth,
             weight=settings.rerank_weight,
             ms=settings.rerank_ms,
             min_relevance=settings.min_relevance,

@@ -1,19 +1,63 @@
-"""What is known of a search: each stage gets it and returns it with more."""
+"""What is known of a search: each step and each rule gets it and returns it with more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from crx.retrieve.parameters import SearchParameters
+from crx.retrieve.parameters import RankingWeights
 from crx.retrieve.ports import Legs, Searcher
+from crx.retrieve.query_vectors import QueryEmbedder
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rows import ChunkRow
-from crx.types import Hit, Passage, Ranking
+from crx.types import Hit, Note, Passage, Ranking
 
 EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
+# What a rule reads that looks at every candidate.
+ALL = 1 << 30
+
+
+class RankingRule(Protocol):
+    """A rule of the order, whose fields are its numbers.
+
+    `name` names its part in a hit, its time, and what `without` leaves out. `reads` is how many of
+    the candidates, best first, it is given, 0 for those that are hits; the others follow behind
+    those that it returns.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def reads(self) -> int: ...
+
+    def applies(self, search: Search) -> bool:
+        """Return whether the rule has something to do; most searches need few rules."""
+
+    def apply(self, search: Search) -> Search:
+        """Return the search with another `ranking`, and what else the rule knows.
+
+        That may be a ranking of its own in `rankings`, by its name, `copies`, and notes. Anything
+        else that it changes is ignored.
+        """
+
+
+class SearchParameters(NamedTuple):
+    """What an index searches with: its models, weights, rules and default sizes.
+
+    `k`, `budget_tokens` and `window_tokens` are those of `config.Settings`; without an embedder
+    the dense leg is left out. `left_out` is a note if that is because its service is down.
+    """
+
+    weights: RankingWeights
+    k: int
+    budget_tokens: int
+    window_tokens: int
+    embedder: QueryEmbedder | None
+    rules: tuple[RankingRule, ...] = ()
+    left_out: str = ""
 
 
 class ChunkRows:
@@ -36,13 +80,14 @@ class ChunkRows:
 
 
 class Search(NamedTuple):
-    """A search after some of its stages.
+    """A search after some of its steps.
 
     `query` is the query as it is searched, `excluded` what it leaves out. `legs` are those among
     the documents of the filter. `ranking` is the order so far; `rankings` holds that of each leg,
-    of the candidates as source code, by age and by the reranker's scores. `copies` has, by the
-    key of each chunk that copies no better one, those that copy it and were left out. `notes` are
-    warnings of one line each, `times` milliseconds by stage.
+    and the own ones of rules. `wanted` is how many candidates the later rules read. `copies` has,
+    by the key of each chunk that copies no better one, those that copy it and were left out.
+    `dropped` are other chunks that a rule left out, `rest` the candidates that were cut off, best
+    first. `notes` are warnings of one line each, `times` milliseconds by step.
     """
 
     request: SearchRequest
@@ -54,10 +99,13 @@ class Search(NamedTuple):
     rankings: Mapping[str, Ranking]
     excluded: tuple[str, ...] = ()
     ranking: Ranking = EMPTY
+    wanted: int = 0
     copies: Mapping[int, tuple[int, ...]] = {}
+    dropped: frozenset[int] = frozenset()
+    rest: Ranking = EMPTY
     hits: tuple[Hit, ...] = ()
     passages: tuple[Passage, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     times: Mapping[str, float] = {}
 
     @property
@@ -66,30 +114,24 @@ class Search(NamedTuple):
         return self.request.k or self.parameters.k
 
     @property
-    def candidates(self) -> int:
-        """How many chunks the last stages choose the hits from."""
-        reranking = self.parameters.reranking
-        return max(self.k, reranking.depth) if reranking else self.k
-
-    @property
     def budget_tokens(self) -> int:
         """The tokens of all passages together."""
         return self.request.budget_tokens or self.parameters.budget_tokens
 
     def noting(self, *notes: str) -> Search:
         """Return the search with further notes, but empty ones."""
-        further = tuple(filter(None, notes))
+        further = tuple(Note.of(each) for each in notes if each)
         return self._replace(notes=self.notes + further) if further else self
 
 
 # Returns the search it is given if there is nothing to do.
-Stage: TypeAlias = Callable[[Search], Search]
+Step: TypeAlias = Callable[[Search], Search]
 
 
 def start_search(
     request: SearchRequest, *, parameters: SearchParameters, searcher: Searcher
 ) -> Search:
-    """Return a search before its first stage."""
+    """Return a search before its first step."""
     return Search(
         request=request,
         parameters=parameters,

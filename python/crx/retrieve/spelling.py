@@ -16,6 +16,7 @@ from crx.ingest.common_words import FUNCTION_WORDS
 from crx.retrieve.ports import DocumentReader, TermIndex
 from crx.retrieve.query_language import primary_language
 from crx.retrieve.search_state import Search
+from crx.types import Note
 
 # Words without what looks like an identifier: those are meant as they are. One in a script without
 # spaces is none (`_is_spaced`): a class of letters that leaves such out takes 2 ms to compile.
@@ -27,7 +28,8 @@ _WORD = re.compile(rf"{_START}{_LETTER}{{4,}}{_END}")
 _IDENTIFIER = re.compile(
     rf"{_START}(?:{_LETTER}[^\W_]*(?:_[^\W_]+)+|[A-Za-z][a-z]+(?:[A-Z][a-z]+)+){_END}"
 )
-_DIGITS = re.compile(r"\d+")
+# A part of a name with a digit: `error_404` is not `error_405`.
+_NUMBERED = re.compile(r"[^\W_]*\d[^\W_]*")
 # Particles and pronouns are written together with an Arabic word: an unknown one is seldom a typing
 # error. With corrections, recall@20 fell by a point.
 _ARABIC = re.compile(r"[\u0600-\u06ff]")
@@ -65,11 +67,11 @@ class Correction(NamedTuple):
     replaced: tuple[tuple[str, str], ...]
 
     @property
-    def note(self) -> str:
-        """What is said to the person who searches."""
+    def note(self) -> Note:
+        """The note to the person who searches."""
         words = ", ".join(f'"{word}"' for word, _ in self.replaced)
         verb = "is" if len(self.replaced) == 1 else "are"
-        return f"showing results for: {self.query} ({words} {verb} in no document)"
+        return Note(f"showing results for: {self.query} ({words} {verb} in no document)", "query")
 
 
 def correct_query(search: Search) -> Search:
@@ -110,14 +112,12 @@ def correct_spelling(
     words = [
         word
         for word in dict.fromkeys(_WORD.findall(rest))
-        if _is_spaced(word)
-        and word.casefold() not in function_words
-        and not _ARABIC.match(word)
+        if _is_spaced(word) and word.casefold() not in function_words and not _ARABIC.match(word)
     ]
     unknown = [word for word in words if not is_known(word)]
     may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
     for word in unknown[:_MOST_REPLACED]:
-        replaced[word] = _replacement(word, terms, documents, is_known)
+        replaced[word] = _replacement(word, terms, documents, is_known, langs)
         if may_be_foreign and not replaced[word]:
             return None
     for name in list(dict.fromkeys(_IDENTIFIER.findall(rest)))[:_MOST_REPLACED]:
@@ -140,12 +140,20 @@ def _known_words(
 
 
 def _replacement(
-    word: str, terms: TermIndex, documents: DocumentReader, is_known: Callable[[str], bool]
+    word: str,
+    terms: TermIndex,
+    documents: DocumentReader,
+    is_known: Callable[[str], bool],
+    langs: Sequence[str],
 ) -> str:
     """Return what is meant by an unknown word, or "" if it is short or like no other."""
     if len(word) < _SHORTEST:
         return ""
-    return _most_similar(word, terms, documents) or _split(word, terms, documents, is_known)
+    return (
+        _most_similar(word, terms, documents)
+        or _split(word, terms, documents, is_known)
+        or _compound(word, terms, documents, langs)
+    )
 
 
 def _replace_words(query: str, replaced: Mapping[str, str]) -> str:
@@ -189,13 +197,25 @@ def _split(
     return ""
 
 
+def _compound(word: str, terms: TermIndex, documents: DocumentReader, langs: Sequence[str]) -> str:
+    """Return a word that begins with an unknown one, or has it as a part, or ""."""
+    stems = {"".join(_native.analyze(word, lang)) for lang in ("", *langs)}
+    for stem in sorted(stems):
+        if len(stem) < _SHORTEST:
+            continue
+        for term in terms.compounds_of(stem, k=_TERMS):
+            for written in _written_forms(term, terms, documents, _WORD, langs):
+                return written
+    return ""
+
+
 def _similar_identifier(
     name: str, terms: TermIndex, documents: DocumentReader, is_known: Callable[[str], bool]
 ) -> str:
     """Return the identifier of a document that is most like an unknown one, or "".
 
-    No digit is replaced: `error_404` is not `error_405`. A name whose words are all known is replaced only by one that is one edit away: another of
-    its words may be meant.
+    A part with a digit stays as it is. A name whose words are all known is replaced only by one
+    that is one edit away: another of its words may be meant.
     """
     whole, *_ = _native.analyze(name) or [""]
     if terms.has_term(whole):
@@ -205,7 +225,7 @@ def _similar_identifier(
         found: _likeness(name.casefold(), found.casefold())
         for term in terms.similar_terms(whole, k=_TERMS)
         for found in _written_forms(term, terms, documents, _IDENTIFIER)
-        if _DIGITS.findall(name) == _DIGITS.findall(found)
+        if _NUMBERED.findall(name) == _NUMBERED.findall(found)
         if not is_of_known_words or _is_one_edit(name.casefold(), found.casefold())
     }
     best = max(similar, key=lambda found: similar[found], default="")
@@ -290,10 +310,14 @@ def _without_accents(word: str) -> str:
 
 
 def _written_forms(
-    term: str, terms: TermIndex, documents: DocumentReader, pattern: re.Pattern[str]
+    term: str,
+    terms: TermIndex,
+    documents: DocumentReader,
+    pattern: re.Pattern[str],
+    langs: Sequence[str] | None = None,
 ) -> list[str]:
     """Return the words of documents whose term is the given one, as they are written."""
-    keys, _ = terms.search(term, k=_CHUNKS)
+    keys, _ = terms.search(term, k=_CHUNKS, langs=langs)
     forms: dict[str, None] = {}
     for row in documents.chunks(np.asarray(keys, dtype=np.int64)):
         for text in (row.text, row.outline, row.context):

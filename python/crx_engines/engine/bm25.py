@@ -6,9 +6,8 @@ With `tf' = sum_f w_f tf_f` and `len' = sum_f w_f len_f` over the fields text, o
     chunk:  tf' / (tf' + k1 (1 - b + b len' / mean len'))
     query:  q * idf * (k1 + 1),  idf = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-where q is 1, or less for a function word or a word that names a document, and df is the sum over the
-stems of a word in the languages of the index. Their inner product is the score of
-`_native.Lexical.search`.
+where q is the weight of `_native.query_words`, and df is the sum over the stems of a word in the
+languages of the index. Their inner product is the score of `_native.Lexical.search`.
 """
 
 from __future__ import annotations

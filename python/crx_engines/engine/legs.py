@@ -160,6 +160,10 @@ class EngineLexical:
         """Return no term: a database has no index of terms by their spelling."""
         return []
 
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
+        """Return no term, as `similar_terms`."""
+        return []
+
 
 @dataclass(frozen=True, slots=True)
 class EngineDense:

@@ -13,7 +13,7 @@ from crx.index.reader import IndexReader, describe_empty
 from crx.registry import NO_EMBEDDER
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search
-from crx.types import LEGS, Passage, Result
+from crx.types import LEGS, Note, Passage, Result
 from crx_engines.folder.joint_snapshot import JointSearcher
 
 
@@ -54,18 +54,18 @@ def search_jointly(
     with contextlib.ExitStack() as stack:
         searchers: list[FileSearcher] = []
         positions: list[int] = []
-        notes: list[str] = []
+        notes: list[Note] = []
         failures: list[NotAnIndex | IndexFailure] = []
         for at, (index, name) in enumerate(zip(indexes, names, strict=True)):
             try:
                 searcher, own_notes = stack.enter_context(index.searching())
             except (NotAnIndex, IndexFailure) as error:
                 failures.append(error)
-                notes.append(str(error))
+                notes.append(Note(str(error)))
                 continue
             searchers.append(searcher)
             positions.append(at)
-            notes += [f"{name}: {note}" for note in own_notes]
+            notes += [Note(f"{name}: {note}", Note.of(note).kind) for note in own_notes]
         if not searchers:
             raise failures[0]
         opened = [indexes[at] for at in positions]

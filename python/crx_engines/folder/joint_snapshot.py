@@ -209,6 +209,11 @@ class JointSnapshot:
         return Ranking(keys[order], scores[order])
 
 
+def _best_of_each(found: Iterable[list[str]], *, k: int) -> list[str]:
+    ranked = filter(None, chain.from_iterable(zip_longest(*found)))
+    return list(dict.fromkeys(ranked))[:k]
+
+
 @dataclass(frozen=True, slots=True)
 class JointTerms:
     """The terms of several folders; see `retrieve.ports.TermIndex`."""
@@ -248,9 +253,11 @@ class JointTerms:
 
     def similar_terms(self, word: str, *, k: int) -> list[str]:
         """Return at most k terms that are spelled like a word, the best of each folder first."""
-        found = [folder.lexical.similar_terms(word, k=k) for folder in self.folders]
-        ranked = filter(None, chain.from_iterable(zip_longest(*found)))
-        return list(dict.fromkeys(ranked))[:k]
+        return _best_of_each((each.lexical.similar_terms(word, k=k) for each in self.folders), k=k)
+
+    def compounds_of(self, part: str, *, k: int) -> list[str]:
+        """Return at most k terms that have a part of a word, the best of each folder first."""
+        return _best_of_each((each.lexical.compounds_of(part, k=k) for each in self.folders), k=k)
 
     def containing(
         self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]

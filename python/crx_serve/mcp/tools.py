@@ -15,6 +15,7 @@ import mcp_types as types
 import msgspec
 
 from crx.errors import CrxError
+from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import (
     FETCHED_CHARS,
     ToolDocument,
@@ -82,7 +83,7 @@ class SearchTool:
             return _failed(f"{self.name}: {error}; the arguments are {known}")
         except (CrxError, ValueError) as error:
             return _failed(f"{self.name}: {error}")
-        text = msgspec.json.encode(answer).decode()
+        text = encode_json(answer).decode()
         return types.CallToolResult(
             content=[types.TextContent(text=text)], structured_content=msgspec.json.decode(text)
         )

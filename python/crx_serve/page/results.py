@@ -13,11 +13,10 @@ from markupsafe import Markup
 
 from crx import _native
 from crx.errors import NotFound
-from crx.index.snapshot import is_told_by_status
 from crx.ingest.formats import LANGUAGES
 from crx.show.excerpt import ExcerptRow, find_excerpt
 from crx.text.query_terms import marked_terms
-from crx.types import Hit
+from crx.types import Hit, Note
 from crx_serve.facets import Facets, count_documents, merge_facets
 from crx_serve.page.chips import list_filters
 from crx_serve.page.form import CHUNKS, SearchForm, document_url
@@ -47,7 +46,7 @@ _STAGES = {
     "code": "Source code",
     "recency": "Recency",
     "rerank": "Reranker",
-    "exact": "Exact match",
+    "verbatim": "Exact match",
 }
 
 
@@ -121,7 +120,7 @@ def render_results(
         "form": form,
         "where": msgspec.json.encode(form.where).decode(),
         "is_quick": is_quick,
-        "notes": [each for each in found.notes if not is_told_by_status(each)],
+        "notes": [each for each in found.notes if Note.of(each).kind != "state"],
         "documents": documents,
         "passage_count": len(found.passages),
         "filters": list_filters(form, facets, folder=folder),

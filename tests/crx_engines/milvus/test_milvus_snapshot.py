@@ -80,7 +80,7 @@ def test_results_stay_exact_when_the_mean_length_has_changed(
     local, remote = drifted
     with local.snapshot() as one, remote.snapshot() as other:
         for query in QUERIES:
-            terms = [(term, 1.0) for term in query.split()]
+            terms = [(term, 1.0, word) for word, term in enumerate(query.split())]
             results = []
             for snapshot in (one, other):
                 weights = query_weights(terms, snapshot=snapshot, saturation=saturation)
@@ -111,7 +111,7 @@ def test_a_search_asks_for_no_more_than_it_needs(
     engine = open_engine(lite)
     with engine.snapshot() as snapshot:
         saturation = Saturation(weights=(1, 2, 1))
-        weights = query_weights([("search", 1.0)], snapshot=snapshot, saturation=saturation)
+        weights = query_weights([("search", 1.0, 0)], snapshot=snapshot, saturation=saturation)
         snapshot.sparse_topk(weights, k=3, saturation=saturation, where=None)
     engine.close()
     assert limits == [100]

@@ -62,6 +62,7 @@ from crx.evaluate.results import PRIMARY_METRIC, check_metric
     metavar="GENERATOR",
     help="Model that writes the texts of --baselines, such as llama:PATH.  [default: none]",
 )
+@click.option("--rules", is_flag=True, help="Also leave out each rule of the order, one at a time.")
 @click.option(
     "--metric",
     default="",
@@ -110,6 +111,7 @@ def command(
     rerank: str | None,
     baselines: str,
     with_: str,
+    rules: bool,
     metric: str,
     against: str,
     config: Path | None,
@@ -147,7 +149,13 @@ def command(
         as_json=as_json,
         failed_at=failed_at,
     ) as options:
-        results = ablate(questions, contexts=sources, baselines=_names(baselines), options=options)
+        results = ablate(
+            questions,
+            contexts=sources,
+            baselines=_names(baselines),
+            rules=rules,
+            options=options,
+        )
     baseline = results.find_row(against) if against else None
     found = recommend(results, metric=metric)
     for line in (*results.notes, *few_questions_notes(results)):

@@ -36,7 +36,7 @@ _MIMETYPES = {
 _MIMETYPE_ENTRY = b"mimetype"
 _LOCAL_HEADER_BYTES = 30
 
-# The line before each message of a mailbox: a sender, and a date as of `asctime`.
+# The line before each message of a mailbox: a sender, and a date as `asctime` writes it.
 POSTMARK = re.compile(
     rb"^From [^\r\n]{0,1000}?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) +"
     rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} +\d\d:\d\d"

@@ -7,6 +7,9 @@ Other fields that contain a text, a number or a boolean become metadata too.
 
 The documents of all good lines are yielded first; then one `InputError` names the bad lines. A
 caller that keeps the documents yielded before the error has all of them.
+
+A file whose first record has no "text" is a log, a chat or other data: one document, with the
+fields of each record as `name: value`. A last line that is half written is left out of both.
 """
 
 from __future__ import annotations
@@ -18,8 +21,9 @@ from typing import Any
 import orjson
 
 from crx.errors import InputError, NothingToRead
-from crx.ingest.readers.decode import map_offsets, normalize
+from crx.ingest.readers.decode import decode, map_offsets, normalize, without_embedded
 from crx.ingest.readers.structure import structure
+from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.unread_parts import describe_unread
 from crx.types import Document, Scalar
 
@@ -29,14 +33,24 @@ extensions = (".jsonl", ".ndjson")
 _ID_CHARS = 1000
 _LANG_CHARS = 35
 _METADATA_BYTES = 100_000
+# Characters of a record that is one line, and of a value without a blank that is a word.
+_LINE_CHARS = 500
+# What says that a record was made for this reader, though something may be wrong with it.
+_OWN_FIELDS = frozenset(("text", "chunks", "doc_id"))
 _FIELDS = frozenset(("id", "doc_id", "title", "text", "lang", "chunks", "metadata"))
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield one document a line, then raise `InputError` if any line was bad."""
+    lines = data.removeprefix(b"\xef\xbb\xbf")
+    if not _is_json(last := lines[lines.rfind(b"\n") + 1 :]):
+        lines = lines[: len(lines) - len(last)]
+    if _is_foreign(lines):
+        yield from _read_foreign(lines, name)
+        return
     bad: list[str] = []
     uris: set[str] = set()
-    for number, line in enumerate(io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), start=1):
+    for number, line in enumerate(io.BytesIO(lines), start=1):
         if not line.strip():
             continue
         try:
@@ -52,6 +66,61 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         raise InputError(describe_unread(bad, read=f"{len(uris)} other documents"))
     if not uris:
         raise NothingToRead("is empty")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return not line.strip()
+    return True
+
+
+def _is_foreign(lines: bytes) -> bool:
+    """Return True if the first record is an object without "text"."""
+    for line in io.BytesIO(lines):
+        if line.strip():
+            try:
+                record = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                return False
+            return isinstance(record, dict) and not _OWN_FIELDS & record.keys()
+    return False
+
+
+def _read_foreign(lines: bytes, name: str) -> Iterator[Document]:
+    text = TextBuilder()
+    for line in io.BytesIO(lines):
+        try:
+            fields = [f"{key}: {value}" for key, value in _fields(orjson.loads(line))]
+        except orjson.JSONDecodeError:
+            fields = [decode(line).text.strip()] if line.strip() else []
+        joined = ", ".join(fields)
+        is_line = len(joined) <= _LINE_CHARS and "\n" not in joined
+        text.add(joined if is_line else "\n".join(fields), gap="\n" if is_line else "\n\n")
+    if not text:
+        raise NothingToRead("has no text")
+    yield text.build(name, title="", metadata={"format": "jsonl"})
+
+
+def _fields(record: object) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of a record's fields, in their order, and of those within.
+
+    A long value without a blank is data and no text.
+    """
+    waiting: list[tuple[str, object]] = [("", record)]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += reversed(value.items())
+        elif isinstance(value, list):
+            waiting += ((key, each) for each in reversed(value))
+        elif value is not None and _is_text(written := str(value).strip()):
+            yield key, without_embedded(written)
+
+
+def _is_text(value: str) -> bool:
+    return 0 < len(value) < _LINE_CHARS or any(char.isspace() for char in value)
 
 
 def _document(line: bytes, name: str, number: int) -> Document:

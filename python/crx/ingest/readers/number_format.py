@@ -106,9 +106,9 @@ def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
         return _fill_in(section.tokens, number)
     exact = _exact(abs(value))
     if section.plain:
-        before, places, unit, after, shift = section.plain
+        before, positions, unit, after, shift = section.plain
         exact = exact.scaleb(shift, _CONTEXT) if shift else exact
-        number = format(exact.quantize(unit, ROUND_HALF_UP, _CONTEXT), places)
+        number = format(exact.quantize(unit, ROUND_HALF_UP, _CONTEXT), positions)
         sign = "-" if value < 0 and not is_absolute and number.strip("0.,") else ""
         return f"{sign}{before}{number}{after}"
     if "exponent" in section.kinds:
@@ -191,10 +191,10 @@ def _plain_places(tokens: Sequence[Token]) -> tuple[str, str, Decimal, str, int]
     That is the text before, the format for Python, the unit to round to, the text after and the
     decimals to shift by; None for a section that does more.
     """
-    places = [at for at, (kind, _) in enumerate(tokens) if kind in ("digit", "point", "comma")]
-    if not places:
+    positions = [at for at, (kind, _) in enumerate(tokens) if kind in ("digit", "point", "comma")]
+    if not positions:
         return None
-    start, end = places[0], places[-1] + 1
+    start, end = positions[0], positions[-1] + 1
     written = "".join(text for _, text in tokens[start:end])
     outside = (*tokens[:start], *tokens[end:])
     match = _PLAIN_PLACES.fullmatch(written)
@@ -250,7 +250,7 @@ def _choose(sections: tuple[_Section, ...], value: float) -> tuple[_Section, boo
 
 
 def _show_decimal(value: Decimal, tokens: tuple[Token, ...]) -> tuple[str, bool]:
-    """Return a number without a sign in its places, and whether it is rounded to zero."""
+    """Return a number without a sign in its positions, and whether it is rounded to zero."""
     kinds = [kind for kind, _ in tokens]
     point = kinds.index("point") if "point" in kinds else len(tokens)
     whole_places = [at for at in range(point) if kinds[at] == "digit"]
@@ -270,23 +270,25 @@ def _show_decimal(value: Decimal, tokens: tuple[Token, ...]) -> tuple[str, bool]
 def _lay_out(
     tokens: tuple[Token, ...], point: int, whole: str, fraction: str, *, is_grouped: bool
 ) -> str:
-    """Return the digits of a number in the places of its section, with what stands between."""
-    places = sum(1 for kind, _ in tokens[:point] if kind == "digit")
+    """Return the digits of a number in the positions of its section, with what stands between."""
+    positions = sum(1 for kind, _ in tokens[:point] if kind == "digit")
     parts: list[str] = []
-    left, used = places, 0
+    left, used = positions, 0
     kept = len(fraction.rstrip("0"))
     decimals = [text for kind, text in tokens[point:] if kind == "digit"]
     has_decimals = kept > 0 or "0" in decimals or not decimals
-    if not places and whole and any(kind == "digit" for kind, _ in tokens):
+    if not positions and whole and any(kind == "digit" for kind, _ in tokens):
         first = next(at for at, (kind, _) in enumerate(tokens) if kind in ("point", "digit"))
         tokens = (*tokens[:first], ("text", whole), *tokens[first:])
         point += 1
     for at, (kind, text) in enumerate(tokens):
         if kind == "digit" and at < point:
-            for place in range(max(left, len(whole) if left == places else 0) - 1, left - 2, -1):
-                digit = whole[-1 - place] if place < len(whole) else _blank(text)
+            for position in range(
+                max(left, len(whole) if left == positions else 0) - 1, left - 2, -1
+            ):
+                digit = whole[-1 - position] if position < len(whole) else _blank(text)
                 parts.append(digit)
-                if is_grouped and place and place % 3 == 0 and digit.strip():
+                if is_grouped and position and position % 3 == 0 and digit.strip():
                     parts.append(",")
             left -= 1
         elif kind == "digit":
@@ -297,13 +299,13 @@ def _lay_out(
     return "".join(parts)
 
 
-def _blank(place: str) -> str:
-    """Return what stands in a place without a digit."""
-    return {"0": "0", "?": " "}.get(place, "")
+def _blank(position: str) -> str:
+    """Return what stands in a position without a digit."""
+    return {"0": "0", "?": " "}.get(position, "")
 
 
 def _show_scientific(value: Decimal, tokens: tuple[Token, ...]) -> tuple[str, bool]:
-    """Return a number with its exponent, a multiple of the places before the point."""
+    """Return a number with its exponent, a multiple of the positions before the point."""
     at = next(i for i, (kind, _) in enumerate(tokens) if kind == "exponent")
     mantissa, rest = tokens[:at], tokens[at + 1 :]
     kinds = [kind for kind, _ in mantissa]

@@ -37,14 +37,14 @@ class SheetCells:
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows with their numbers, each with a cell for every column of the sheet."""
         used = sorted({column for columns in self._columns for column in columns})
-        place = {column: at for at, column in enumerate(used)}
+        position = {column: at for at, column in enumerate(used)}
         self._chars = 0
         for number, columns, joined in sorted(self._rows, key=lambda row: row[0]):
             cells = joined.split("\t")
             if len(columns) < len(used):
-                sparse = [""] * (place[columns[-1]] + 1)
+                sparse = [""] * (position[columns[-1]] + 1)
                 for column, cell in zip(columns, cells, strict=True):
-                    sparse[place[column]] = cell
+                    sparse[position[column]] = cell
                 cells = sparse
             self._count(len(joined) + len(cells))
             yield number, cells

@@ -239,9 +239,9 @@ def _add_comments(archive: Archive, part: str, cells: SheetCells) -> None:
         if local_name(element) in ("comment", "threadedComment")
     ]
     for reference, text in found:
-        place = _CELL.fullmatch(reference)
-        if place and not text.startswith(_THREADED):
-            cells.add_comment(int(place[2]) - 1, column_number(place[1]), _plain(text))
+        position = _CELL.fullmatch(reference)
+        if position and not text.startswith(_THREADED):
+            cells.add_comment(int(position[2]) - 1, column_number(position[1]), _plain(text))
 
 
 def _comment_texts(comment: Element) -> Iterator[str]:

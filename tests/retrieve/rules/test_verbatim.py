@@ -12,7 +12,7 @@ import pytest
 
 import crx
 from crx._native import Lexical
-from crx.retrieve.exact import find_phrases, promote_exact
+from crx.retrieve.rules.verbatim import find_phrases, promote_exact
 from crx.text.phrases import inner_words
 from crx.types import Ranking
 
@@ -71,7 +71,7 @@ def test_the_chunk_that_holds_the_query_as_it_is_comes_first(
     scores = [hit.score for hit in result.hits]
     assert scores == sorted(scores, reverse=True)
     assert len(result.hits) == 5
-    assert [hit.stages["exact"].rank for hit in result.hits if "exact" in hit.stages] == [1]
+    assert [hit.stages["verbatim"].rank for hit in result.hits if "verbatim" in hit.stages] == [1]
 
 
 def test_a_phrase_that_ends_within_a_word_is_no_match(index: crx.Index) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.retrieve import copied_chunks
-from crx.retrieve.copied_chunks import _without
+from crx.retrieve import search as search_module
+from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.leg_search import search_legs
+from crx.retrieve.rules.copies import _without
 from crx.retrieve.search_state import Search
 from crx.types import Document
 
@@ -60,10 +61,13 @@ def test_a_leg_that_fails_in_the_deeper_search_is_noted(
 ) -> None:
     def search_bm25_alone(search: Search) -> Search:
         """Search as if the embedder's service had stopped since the first search."""
+        if search.parameters.weights.bm25_depth == 150:
+            return search_legs(search)
         bm25_alone = search.parameters._replace(embedder=None)
         return search_legs(search._replace(parameters=bm25_alone).noting("dense leg left out"))
 
-    monkeypatch.setattr(copied_chunks, "search_reachable_legs", search_bm25_alone)
+    steps = [("retrieve", search_bm25_alone), ("fuse", fuse_legs)]
+    monkeypatch.setattr(search_module, "LEG_STEPS", steps)
     texts = {f"mails/{n}": f"{FOOTER}Sent by buoy {n}." for n in range(400)}
     settings = {"embedder": "hashed", "reranker": ""}
     with crx.open(tmp_path / "index", settings=settings) as index:

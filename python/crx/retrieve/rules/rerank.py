@@ -1,10 +1,11 @@
-"""Stage of the reranker: the best candidates are ordered by the scores of a cross-encoder, too."""
+"""Rule of the reranker: the best candidates are ordered by the scores of a cross-encoder, too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import Search
 from crx.retrieve.timed_scoring import ScoringSpeed, TimedScoring
 from crx.sending import sending_notice, text_bytes
-from crx.types import Ranking
+from crx.types import Note, Ranking
 
 # If fewer candidates than these, or than there are, can be read whole, excerpts are read. If too
 # few of these can be read, the fused order stays: it is the same in every search, and a few scores
@@ -43,56 +44,72 @@ class RerankResult(NamedTuple):
     limit: str = ""
 
 
-def rerank_candidates(search: Search) -> Search:
-    """Return the search with its best candidates reranked, if it has a reranker.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerank:
+    """A reranker and its numbers; see `config.Settings`.
 
-    Source code, and chunks in a language that the reranker does not read, keep their ranks.
+    `reads` candidates are scored at most. `asked` tells whether this search asked for it: then a
+    query in a language that the reranker does not read is noted. `clock` tells the seconds that
+    `ms` limits; None is the machine's. `speed` is that of earlier searches. Without `by_excerpts`
+    candidates are read whole or not at all.
     """
-    reranking = search.parameters.reranking
-    if reranking is None:
-        return search
-    # A chunk that was removed from the store since the legs were searched is no candidate.
-    fused = search.ranking
-    head, tail = np.split(fused.keys, [reranking.depth])
-    rows = search.rows.read(head.tolist())
-    stored = np.array([key in rows for key in head.tolist()], bool)
-    stored = np.concatenate([stored, np.ones(len(tail), bool)])
-    candidates = [rows[key] for key in head.tolist() if key in rows]
-    langs = search.searcher.langs
-    undeclared = undeclared_langs(declared_langs(reranking.reranker), langs)
-    unread = np.array([row.lang in undeclared for row in candidates], bool)
-    is_code = np.array([is_source_code(row.text) for row in candidates], bool)
-    reranked = rerank(
-        search.query,
-        Ranking(fused.keys[stored], fused.scores[stored]),
-        [situated_text(row) for row in candidates],
-        reranker=reranking.reranker,
-        weight=reranking.weight,
-        k=search.k,
-        ms=reranking.ms,
-        min_relevance=reranking.min_relevance,
-        langs=langs,
-        in_place=unread | is_code,
-        cache=reranking.cache,
-        clock=reranking.clock,
-        excerpts=partial(situated_excerpts, search.query, candidates)
-        if reranking.by_excerpts
-        else None,
-        speed=reranking.speed,
-    )
-    limit = reranked.limit
-    if not limit and unread.any():
-        found = {row.lang for row in candidates}
-        which = ", ".join(lang for lang in undeclared if lang in found)
-        limit = f"not reranked: {unread.sum()} hits in {which}, which the reranker does not read"
-    return search._replace(
-        ranking=reranked.ranking, rankings={**search.rankings, "rerank": reranked.scored}
-    ).noting(*reranked.notes, limit if reranking.asked else "")
 
+    name: ClassVar[str] = "rerank"
+    reranker: Reranker
+    reads: int
+    weight: float
+    ms: float
+    min_relevance: float
+    cache: ScoreCache
+    asked: bool = True
+    clock: Callable[[], float] | None = None
+    speed: ScoringSpeed | None = None
+    by_excerpts: bool = True
 
-def is_note_on_time(note: str) -> bool:
-    """Return whether a note of a search is on candidates that there was no time to score."""
-    return note.startswith(("reranked ", "not reranked: fewer"))
+    def applies(self, search: Search) -> bool:
+        """Return True: what the reranker does not read is seen by the query and the texts."""
+        return True
+
+    def apply(self, search: Search) -> Search:
+        """Return the search with its best candidates reranked.
+
+        Source code, and chunks in a language that the reranker does not read, keep their ranks.
+        """
+        # A chunk that was removed from the store since the legs were searched is no candidate.
+        fused = search.ranking
+        rows = search.rows.read(fused.keys.tolist())
+        stored = np.array([key in rows for key in fused.keys.tolist()], bool)
+        candidates = [rows[key] for key in fused.keys.tolist() if key in rows]
+        langs = search.searcher.langs
+        undeclared = undeclared_langs(declared_langs(self.reranker), langs)
+        unread = np.array([row.lang in undeclared for row in candidates], bool)
+        is_code = np.array([is_source_code(row.text) for row in candidates], bool)
+        reranked = rerank(
+            search.query,
+            Ranking(fused.keys[stored], fused.scores[stored]),
+            [situated_text(row) for row in candidates],
+            reranker=self.reranker,
+            weight=self.weight,
+            ms=self.ms,
+            min_relevance=self.min_relevance,
+            langs=langs,
+            in_place=unread | is_code,
+            cache=self.cache,
+            clock=self.clock,
+            excerpts=partial(situated_excerpts, search.query, candidates)
+            if self.by_excerpts
+            else None,
+            speed=self.speed,
+        )
+        limit = reranked.limit
+        if not limit and unread.any():
+            found = {row.lang for row in candidates}
+            which = ", ".join(lang for lang in undeclared if lang in found)
+            count = unread.sum()
+            limit = f"not reranked: {count} hits in {which}, which the reranker does not read"
+        rankings = {**search.rankings, self.name: reranked.scored}
+        search = search._replace(ranking=reranked.ranking, rankings=rankings)
+        return search.noting(*reranked.notes, limit if self.asked else "")
 
 
 def rerank(
@@ -102,7 +119,6 @@ def rerank(
     *,
     reranker: Reranker,
     weight: float,
-    k: int,
     ms: float = 0,
     min_relevance: float = 0,
     langs: Sequence[str] = (),
@@ -112,7 +128,7 @@ def rerank(
     excerpts: Callable[[], Sequence[str]] | None = None,
     speed: ScoringSpeed | None = None,
 ) -> RerankResult:
-    """Rerank the head of a fused ranking and return the best k.
+    """Rerank the head of a fused ranking.
 
     `texts[i]` is the situated text of `fused.keys[i]`; keys without a text are not candidates. The
     candidates that were scored are ordered among themselves, by a convex combination of the
@@ -137,7 +153,7 @@ def rerank(
     if len(texts) > len(fused.keys):
         raise ValueError(f"{len(texts)} texts for {len(fused.keys)} keys; give one a key")
     if mismatch := _language_mismatch(reranker, query, langs):
-        return _not_reranked(fused, k, limit=mismatch)
+        return _not_reranked(fused, limit=mismatch)
     candidates = np.arange(len(texts))
     if in_place is not None:
         candidates = candidates[~in_place]
@@ -162,15 +178,16 @@ def rerank(
                 scores = scoring.score(read, least=least)
     except ModelError as error:
         return _not_reranked(
-            fused, k, notes=(*_sending(reranker, scoring.given), f"not reranked: {error}")
+            fused, notes=(*_sending(reranker, scoring.given), f"not reranked: {error}")
         )
     notes = _sending(reranker, scoring.given)
     if len(scores) < least:
-        note = (
+        note = Note(
             f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
-            f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time"
+            f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time",
+            "time",
         )
-        return _not_reranked(fused, k, notes=(*notes, note))
+        return _not_reranked(fused, notes=(*notes, note))
     positions = candidates[: len(scores)]
     scored = _sort_by_score(fused.keys[positions], scores)
     order = fused.keys.copy()
@@ -181,8 +198,10 @@ def rerank(
     if dropped := len(order) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
     if len(scores) < len(candidates) or form:
-        notes.append(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms")
-    ranking = Ranking(order[kept][:k], fused.scores[kept][:k])
+        notes.append(
+            Note(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms", "time")
+        )
+    ranking = Ranking(order[kept], fused.scores[kept])
     return RerankResult(ranking, scored, len(scores), tuple(notes))
 
 
@@ -207,11 +226,9 @@ def _relative(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return relative
 
 
-def _not_reranked(
-    fused: Ranking, k: int, *, notes: tuple[str, ...] = (), limit: str = ""
-) -> RerankResult:
+def _not_reranked(fused: Ranking, *, notes: tuple[str, ...] = (), limit: str = "") -> RerankResult:
     none = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-    return RerankResult(Ranking(fused.keys[:k], fused.scores[:k]), none, 0, notes, limit)
+    return RerankResult(fused, none, 0, notes, limit)
 
 
 def _language_mismatch(reranker: Reranker, query: str, langs: Sequence[str]) -> str:

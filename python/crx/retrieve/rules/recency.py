@@ -1,4 +1,4 @@
-"""Stage of time: newer documents rank higher among those that match about as well.
+"""Rule of time: newer documents rank higher among those that match about as well.
 
 The score of a candidate is multiplied by `1 + weight * 0.5 ** (age / half_life)`, so that no age
 changes it by more than the weight. Ages count from the newest candidate and not from today: an
@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import orjson
 
-from crx.retrieve.parameters import Recency
+from crx.config import Settings
 from crx.retrieve.rows import DocumentRow
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
 
-# Candidates of the fused ranking whose documents are read for their time.
-RECENCY_DEPTH = 150
 _DAY_S = 86_400.0
 _YEARS = range(1000, 10_000)
 # Years and months alone, which `datetime.fromisoformat` does not read.
@@ -40,27 +39,49 @@ class BoostedRanking(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def boost_newer(search: Search) -> Search:
-    """Return the search with the scores of newer documents raised, if time counts."""
-    recency = search.parameters.recency
-    if recency is None:
-        return search
-    rows = search.rows.read(search.ranking.keys.tolist())
-    read = search.searcher.documents.document_by_id
-    documents = {doc: read(doc) for doc in {row.doc for row in rows.values()}}
-    found = {
-        key: document_time(document, recency.field)
-        for key, row in rows.items()
-        if (document := documents[row.doc]) is not None
-    }
-    times = {key: time for key, time in found.items() if time is not None}
-    boosted = boost_recent(search.ranking, times, recency)
-    keys, scores = boosted.ranking.keys, boosted.ranking.scores
-    k = len(keys) if search.parameters.copy_share else search.candidates
-    return search._replace(
-        ranking=Ranking(keys[:k], scores[:k]),
-        rankings={**search.rankings, "recency": boosted.ages},
-    ).noting(*boosted.notes)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recency:
+    """How much time counts; see `config.Settings`.
+
+    `field` is the field of the metadata that holds the date; "" is the time of the file.
+    """
+
+    name: ClassVar[str] = "recency"
+    reads: int = 150
+    weight: float
+    half_life_days: float
+    field: str
+
+    @staticmethod
+    def of(settings: Settings) -> Recency | None:
+        """Return the rule with the values of some settings, None if time does not count."""
+        if not settings.recency:
+            return None
+        return Recency(
+            weight=settings.recency,
+            half_life_days=settings.recency_days,
+            field=settings.recency_field,
+        )
+
+    def applies(self, search: Search) -> bool:
+        """Return True: which documents are newer is seen when they are read."""
+        return True
+
+    def apply(self, search: Search) -> Search:
+        """Return the search with the scores of newer documents raised."""
+        rows = search.rows.read(search.ranking.keys.tolist())
+        read = search.searcher.documents.document_by_id
+        documents = {doc: read(doc) for doc in {row.doc for row in rows.values()}}
+        found = {
+            key: document_time(document, self.field)
+            for key, row in rows.items()
+            if (document := documents[row.doc]) is not None
+        }
+        times = {key: time for key, time in found.items() if time is not None}
+        boosted = boost_recent(search.ranking, times, self)
+        rankings = {**search.rankings, self.name: boosted.ages}
+        search = search._replace(ranking=boosted.ranking, rankings=rankings)
+        return search.noting(*boosted.notes)
 
 
 def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency) -> BoostedRanking:

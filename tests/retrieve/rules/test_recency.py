@@ -12,8 +12,7 @@ import pytest
 from command_line import Crx
 
 import crx
-from crx.retrieve.parameters import Recency
-from crx.retrieve.recency import boost_recent, parse_time
+from crx.retrieve.rules.recency import Recency, boost_recent, parse_time
 from crx.types import Ranking
 
 DAY = 86_400.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import crx
 from crx.backends.hashed import HashedEmbedder
-from crx.retrieve.unknown_words import FEWEST_CHUNKS
+from crx.retrieve.rules.unknown_words import FEWEST_CHUNKS
 
 NEAR = "no document has these words; what is found is near in meaning"
 NOTHING_NEAR = "nothing found: no document has these words, and none is near in meaning"
@@ -143,7 +143,7 @@ def test_few_chunks_have_no_floor(tmp_path: Path) -> None:
 def test_more_chunks_than_are_compared_have_no_floor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.retrieve.unknown_words._MOST_CHUNKS", DOCUMENTS - 10)
+    monkeypatch.setattr("crx.retrieve.rules.unknown_words._MOST_CHUNKS", DOCUMENTS - 10)
     with index_of(tmp_path, documents=DOCUMENTS) as index:
         found = index.search("what is the lattice", rerank=False)
         assert (len(found.hits), NEAR in found.notes) == (20, True)

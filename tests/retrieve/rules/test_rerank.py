@@ -17,7 +17,7 @@ from crx.backends.overlap import OverlapReranker
 from crx.errors import ModelError, UsageError
 from crx.models import add_model
 from crx.models.card import write_card
-from crx.retrieve.rerank import RerankResult, rerank
+from crx.retrieve.rules.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS
 from crx.retrieve.timed_scoring import ScoringSpeed
@@ -87,12 +87,10 @@ def fused_of(*keys: int) -> Ranking:
     return Ranking(np.array(keys, np.int64), np.linspace(1, 0.5, len(keys), dtype=np.float32))
 
 
-def reranked(
-    table: TableReranker, *, weight: float = 0.5, k: int = 9, **options: object
-) -> RerankResult:
+def reranked(table: TableReranker, *, weight: float = 0.5, **options: object) -> RerankResult:
     fused = fused_of(30, 10, 20)
     texts = ["c", "a", "b"]
-    return rerank("q", fused, texts, reranker=table, weight=weight, k=k, **options)  # type: ignore[arg-type]
+    return rerank("q", fused, texts, reranker=table, weight=weight, **options)  # type: ignore[arg-type]
 
 
 RISING = {"c": 0.2, "a": 0.4, "b": 0.9}
@@ -134,7 +132,7 @@ def test_keys_without_a_score_follow_in_the_fused_order() -> None:
     keys = range(100, 0, -1)
     texts = [str(key) for key in keys[:10]]
     table = TableReranker({text: int(text) / 1000 for text in texts})
-    found = rerank("q", fused_of(*keys), texts, reranker=table, weight=1.0, k=100)
+    found = rerank("q", fused_of(*keys), texts, reranker=table, weight=1.0)
     assert found.ranking.keys.tolist() == list(keys)
     assert (np.diff(found.ranking.scores) < 0).all()
 
@@ -143,7 +141,7 @@ def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPa
     texts = [str(key) for key in range(150)]
     table = TableReranker(dict.fromkeys(texts, 0.5), ms=5)
     monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
-    found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, k=9, ms=300)
+    found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, ms=300)
     assert table.texts_scored == texts[: found.scored_count]
     assert 50 <= found.scored_count <= 60
     assert found.notes == (f"reranked {found.scored_count} of 150 within 300 ms",)
@@ -156,7 +154,7 @@ def test_a_reranker_that_becomes_slow_ends_soon_after_the_time_limit(
     monkeypatch.setenv("CRX_THREADS", "2")
     texts = [str(key) for key in range(150)]
     table = SlowingReranker({text: 0.1 + int(text) % 7 / 10 for text in texts}, ms=5, after=after)
-    options = {"reranker": table, "weight": 0.5, "k": 150}
+    options = {"reranker": table, "weight": 0.5}
     found = rerank("q", fused_of(*range(150)), texts, ms=300, clock=lambda: table.now, **options)  # type: ignore[arg-type]
     assert table.now <= 0.4
     scored = texts[: found.scored_count]
@@ -185,7 +183,6 @@ def test_batches_grow_with_the_threads_and_those_of_a_service_with_the_time(
             texts,
             reranker=table,
             weight=0.5,
-            k=9,
             ms=300,
             clock=lambda: table.now,
         )
@@ -203,7 +200,7 @@ def test_where_fewer_than_ten_fit_the_fused_order_stays_and_a_note_says_so(
     texts = [str(key) for key in range(30)]
     table = TableReranker({text: 0.1 + int(text) / 100 for text in texts}, ms=40)
     monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
-    found = rerank("q", fused_of(*range(30)), texts, reranker=table, weight=1.0, k=30, ms=300)
+    found = rerank("q", fused_of(*range(30)), texts, reranker=table, weight=1.0, ms=300)
     assert found.ranking.keys.tolist() == list(range(30))
     assert (found.scored_count, len(table.texts_scored)) == (0, 2)
     assert found.notes == (
@@ -229,7 +226,6 @@ def reranked_excerpts(
         WHOLE,
         reranker=table,
         weight=1.0,
-        k=30,
         ms=ms,
         clock=lambda: table.now,
         min_relevance=min_relevance,
@@ -277,7 +273,7 @@ def test_a_threshold_compares_whole_texts_alone() -> None:
 
 def test_a_service_is_sent_no_excerpts() -> None:
     table = RemoteReranker(dict.fromkeys((*WHOLE, *EXCERPTS), 0.5), ms=40)
-    options = {"weight": 1.0, "k": 30, "ms": 300, "clock": lambda: table.now}
+    options = {"weight": 1.0, "ms": 300, "clock": lambda: table.now}
     found = rerank(
         "q",
         fused_of(*range(30)),
@@ -351,7 +347,6 @@ def test_candidates_in_place_are_not_scored_and_the_others_are_ordered_among_the
         ["a", "b", "c", "d", "e"],
         reranker=table,
         weight=1.0,
-        k=9,
         in_place=np.array([False, True, False, True, False]),
     )
     assert found.ranking.keys.tolist() == [5, 2, 3, 4, 1]
@@ -359,16 +354,14 @@ def test_candidates_in_place_are_not_scored_and_the_others_are_ordered_among_the
 
 
 def test_a_threshold_drops_what_scores_below_it_and_notes_how_many() -> None:
-    found = reranked(TableReranker(RISING), min_relevance=0.3, k=1)
-    assert found.ranking.keys.tolist() == [20]
     found = reranked(TableReranker(RISING), min_relevance=0.3)
     assert found.ranking.keys.tolist() == [20, 10]
     assert found.notes == ("dropped 1 of 3 below a relevance of 0.3",)
 
 
 def test_a_reranker_that_fails_leaves_the_fused_order_and_a_note() -> None:
-    found = reranked(FailingReranker({}), min_relevance=0.3, k=2)
-    assert found.ranking.keys.tolist() == [30, 10]
+    found = reranked(FailingReranker({}), min_relevance=0.3)
+    assert found.ranking.keys.tolist() == [30, 10, 20]
     assert (found.scored_count, found.scored.keys.tolist()) == (0, [])
     assert found.notes == ("not reranked: table: failed; add it again",)
 
@@ -424,7 +417,6 @@ def test_a_query_in_a_language_that_the_reranker_does_not_declare_is_not_reranke
         ["a", "b"],
         reranker=table,
         weight=1.0,
-        k=9,
         langs=["zh"],
     )
     assert (found.ranking.keys.tolist(), found.scored_count, table.texts_scored) == ([2, 1], 0, [])
@@ -582,7 +574,6 @@ def test_scores_of_an_earlier_search_do_not_make_the_next_batch_larger(
             texts,
             reranker=table,
             weight=0.5,
-            k=9,
             ms=300,
             cache=cache,
             clock=lambda: table.now,

@@ -1,4 +1,4 @@
-"""Stage of translations: of one document in several languages, that in the query's comes first.
+"""Rule of translations: of one document in several languages, that in the query's comes first.
 
 Documents are translations of each other if their paths differ in their languages alone, as in
 `faq.html` and `faq.pl.html`, or `man/man1/ls.1` and `man/lt/man1/ls.1`. Their chunks change ranks
@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,23 +25,28 @@ from crx.types import Ranking
 _SEPARATORS = re.compile(r"[._-]+$|[._-]*([./])[./_-]*")
 
 
-def order_translations(search: Search) -> Search:
-    """Return the search with documents in the query's language before their translations."""
-    keys = search.ranking.keys.tolist()
-    langs = search.searcher.langs
-    if len(langs) < 2 or len(keys) < 2:
-        return search
-    rows = search.rows.read(keys)
-    groups = _find_translations(keys, rows)
-    if not groups:
-        return search
-    query_langs = detect_query_langs(search.query, langs)
-    ordered = _order_by_language(keys, rows, groups, query_langs=query_langs)
-    if ordered == keys:
-        return search
-    return search._replace(
-        ranking=Ranking(np.array(ordered, dtype=np.int64), search.ranking.scores)
-    )
+@dataclass(frozen=True, slots=True)
+class Translations:
+    """Documents in the query's language before their translations; the rule has no numbers."""
+
+    name: ClassVar[str] = "translations"
+    reads: ClassVar[int] = 0
+
+    def applies(self, search: Search) -> bool:
+        """Return whether the index has documents in several languages."""
+        return len(search.searcher.langs) > 1 and len(search.ranking.keys) > 1
+
+    def apply(self, search: Search) -> Search:
+        """Return the search with documents in the query's language before their translations."""
+        keys = search.ranking.keys.tolist()
+        rows = search.rows.read(keys)
+        groups = _find_translations(keys, rows)
+        if not groups:
+            return search
+        query_langs = detect_query_langs(search.query, search.searcher.langs)
+        ordered = _order_by_language(keys, rows, groups, query_langs=query_langs)
+        ranking = Ranking(np.array(ordered, dtype=np.int64), search.ranking.scores)
+        return search._replace(ranking=ranking)
 
 
 def _find_translations(keys: Sequence[int], rows: Mapping[int, ChunkRow]) -> dict[str, list[int]]:

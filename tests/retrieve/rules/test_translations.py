@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.retrieve import translations
 from crx.retrieve.query_language import detect_query_langs
-from crx.retrieve.translations import path_without_language
+from crx.retrieve.rules import translations
+from crx.retrieve.rules.translations import path_without_language
 
 ENGLISH = (
     "# Mirrors\n\nThe option --delete-excluded of rsync also removes the files that are excluded "

@@ -11,13 +11,10 @@ import pytest
 from memory_searcher import PARAMETERS, MemoryChunk, MemorySearcher
 
 import crx
-from crx.backends.overlap import OverlapReranker
-from crx.retrieve.parameters import Reranking
 from crx.retrieve.ports import Keys
 from crx.retrieve.request import SearchRequest
-from crx.retrieve.score_cache import ScoreCache
+from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.search_state import start_search
-from crx.retrieve.whole_words import promote_whole_words
 from crx.text.query_terms import analyze_query
 from crx.types import Document, Ranking
 
@@ -153,26 +150,21 @@ def promote(
     keys: Sequence[int],
     *,
     bm25: Sequence[int],
-    reranked: Sequence[tuple[int, float]] = (),
+    dropped: Sequence[int] = (),
     searcher: type[MemorySearcher] = NumberedSearcher,
     code: bool = False,
 ) -> list[int]:
-    """Return the keys of a ranking after the stage; those reranked below 0.5 were dropped."""
-    reranking = Reranking(
-        reranker=OverlapReranker(), depth=9, weight=1, ms=0, min_relevance=0.5, cache=ScoreCache()
-    )
+    """Return the keys of a ranking after the rule, without those that an earlier one dropped."""
     search = start_search(
-        SearchRequest(query="timeout"),
-        parameters=PARAMETERS._replace(reranking=reranking if reranked else None),
-        searcher=searcher([]),
+        SearchRequest(query="timeout"), parameters=PARAMETERS, searcher=searcher([])
     )
     rankings = {"bm25": rank(bm25)}
     if code:
         rankings["code"] = rank(keys)
-    if reranked:
-        scores = np.array([score for _, score in reranked], np.float32)
-        rankings["rerank"] = Ranking(np.array([key for key, _ in reranked], np.int64), scores)
-    ranking = promote_whole_words(search._replace(ranking=rank(keys), rankings=rankings)).ranking
+    search = search._replace(
+        ranking=rank(keys), rankings=rankings, dropped=frozenset(dropped), copies={}
+    )
+    ranking = Verbatim().apply(search).ranking
     assert ranking.scores.tolist() == sorted(ranking.scores.tolist(), reverse=True)
     ordered: list[int] = ranking.keys.tolist()
     return ordered
@@ -202,5 +194,4 @@ def test_prose_keeps_its_ranks_where_no_name_has_the_word(*, code: bool) -> None
 
 
 def test_chunks_that_the_reranker_dropped_stay_out() -> None:
-    scored = [(2, 0.9), (4, 0.8), (5, 0.6), (3, 0.1)]
-    assert promote([2, 4], bm25=[2, 3, 4, 5], reranked=scored) == [5, 2, 4]
+    assert promote([2, 4], bm25=[2, 3, 4, 5], dropped=[3]) == [5, 2, 4]

@@ -1,0 +1,1 @@
+"""Rules of the order, one a file: each is a frozen value of its numbers (see `RankingRule`)."""

@@ -1,0 +1,238 @@
+"""Rule of exact matches, first: chunks that hold the whole query, or the phrases that it quotes.
+
+Somebody who pastes an error message, an identifier or a phrase wants the text that contains it.
+BM25 sees its words, but neither their order nor what is between them. To BM25, `_apply_xheaders`
+has the word "xheaders", too: who asks for one word wants the texts that have it as a whole, as
+`grep --word-regexp` finds them. Of those that are source code, the ones that declare it, as a
+parameter or a field, come before those that use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from crx import _native
+from crx.retrieve.rows import ChunkRow
+from crx.retrieve.rules.copies import find_copies, keep_originals
+from crx.retrieve.search_state import EMPTY, Search
+from crx.text.phrases import inner_words, normalize_text, occurs
+from crx.text.query_terms import analyze_query
+from crx.types import Ranking
+
+# What `declaration` returns of a text that gives a name a value.
+VALUE = 1
+_SHORTEST = 4
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")
+# A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
+_IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verbatim:
+    """Of how many candidates of BM25 the texts are read: one with all words of a phrase ranks high.
+
+    `copy_share` is that of `CopyFolding`, for further candidates of BM25.
+    """
+
+    name: ClassVar[str] = "verbatim"
+    reads: ClassVar[int] = 0
+    depth: int = 50
+    copy_share: float = 0.0
+
+    def applies(self, search: Search) -> bool:
+        """Return whether the query is or quotes a phrase, or is one word."""
+        return bool(find_phrases(search.query)) or (
+            "bm25" in search.rankings
+            and len(search.ranking.keys) > 0
+            and analyze_query(search.query).is_plain_word
+        )
+
+    def apply(self, search: Search) -> Search:
+        """Return the search with the chunks first that hold a phrase, or the word as a whole."""
+        phrases = find_phrases(search.query)
+        found = self._promote_phrases(search, phrases) if phrases else search
+        if len(found.ranking.keys) and analyze_query(search.query).is_plain_word:
+            found = self._promote_whole_words(found)
+        keys = found.ranking.keys.tolist()
+        if search.copies and not all(key in search.copies for key in keys):
+            copies = find_copies(found, keys, share=self.copy_share)
+            return keep_originals(found, copies)
+        return found
+
+    def _promote_phrases(self, search: Search, phrases: Sequence[str]) -> Search:
+        is_name = len(phrases) == 1 and " " not in phrases[0]
+        found = search.rankings.get("bm25", EMPTY).keys
+        bm25 = found if is_name else found[: self.depth]
+        # Most chunks lack a word, which BM25 tells faster than their texts.
+        if words := inner_words(phrases):
+            searcher = search.searcher
+            bm25 = searcher.terms.containing(bm25, words=words, langs=["", *searcher.langs])
+        candidates = bm25.tolist()
+        rows = search.rows.read(sorted({*candidates, *search.ranking.keys.tolist()}))
+        ordered = set(search.rankings.get("code", EMPTY).keys.tolist())
+        originals = {copy: key for key, copies in search.copies.items() for copy in copies}
+        ranking = promote_exact(
+            phrases, search.ranking, candidates, rows, ordered=ordered, originals=originals
+        )
+        before = search.ranking.scores
+        is_raised = ranking.scores > (before.max() if len(before) else 0.0)
+        if not is_raised.any():
+            return search._replace(ranking=ranking)
+        exact = Ranking(ranking.keys[is_raised], ranking.scores[is_raised])
+        rankings = {**search.rankings, self.name: exact}
+        return search._replace(ranking=ranking, rankings=rankings)
+
+    def _promote_whole_words(self, search: Search) -> Search:
+        """Return the search with the chunks first that have its word as a whole, in order of rank.
+
+        Further candidates of BM25 are among them, so that the ranking may be longer than before. Of
+        a word that no name has as a part, source code alone is ordered, with further candidates
+        that declare it.
+        """
+        query = analyze_query(search.query)
+        keys = search.ranking.keys.tolist()
+        counts = _count(search, query, keys)
+        is_part = any(parts for _, parts in counts.values())
+        if not is_part and "code" not in search.rankings:
+            return search
+        copies = {copy for group in search.copies.values() for copy in group}
+        left_out = copies | search.dropped
+        bm25 = search.rankings["bm25"].keys[: self.depth].tolist()
+        further = [key for key in bm25 if key not in counts and key not in left_out]
+        counts |= _count(search, query, sorted(further))
+        # A chunk without the word, such as one that is near in meaning, has none as a whole.
+        whole = [key for key in [*keys, *further] if counts.get(key, (0, 0))[0]]
+        declared = _declarations(search, whole)
+        if is_part:
+            promoted = set(whole)
+            ordered = [*whole, *(key for key in keys if key not in promoted)]
+        else:
+            ordered = [*keys, *(key for key in further if declared.get(key, 0) > VALUE)]
+        ordered = _declarations_first(ordered, declared)
+        # The scores fall as before; those beyond are as low as the last.
+        scores = np.pad(search.ranking.scores, (0, len(ordered) - len(keys)), mode="edge")
+        return search._replace(ranking=Ranking(np.array(ordered, dtype=np.int64), scores))
+
+
+def find_phrases(query: str) -> list[str]:
+    """Return the phrases that a chunk must hold to be an exact match; none for a single word.
+
+    They are what the query quotes, else the query as a whole, if it is an identifier or has
+    several words. A question is written in no document: it has no phrase but what it quotes.
+    """
+    quoted = [phrase for phrase in map(normalize_text, _QUOTED.findall(query)) if " " in phrase]
+    if quoted:
+        return quoted
+    whole = normalize_text(query)
+    if whole.endswith(("?", "？")):
+        return []
+    is_phrase = " " in whole or bool(_IDENTIFIER.fullmatch(query.strip()))
+    return [whole] if is_phrase and len(whole) >= _SHORTEST else []
+
+
+def promote_exact(
+    phrases: Sequence[str],
+    ranking: Ranking,
+    candidates: Sequence[int],
+    rows: Mapping[int, ChunkRow],
+    *,
+    ordered: Set[int] = frozenset(),
+    originals: Mapping[int, int] | None = None,
+) -> Ranking:
+    """Return a ranking in which the candidates that hold all phrases come first.
+
+    `rows` are the candidates' chunks. Their order is that of the ranking, then of the candidates;
+    of a name, those that define it come first, then those that have it as a member, then those with
+    the shortest path. Of those in `ordered`, which knows source code, declarations keep their
+    order, and prose comes last. The ranking keeps its length. A candidate is left out if its
+    original, which it copies, is promoted.
+    Scores are raised above the best of the others.
+    """
+    scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
+    # Longest first: those that most texts lack.
+    words = sorted({word for phrase in phrases for word in phrase.split()}, key=len, reverse=True)
+    exact = [
+        key
+        for key in dict.fromkeys([*scores, *candidates])
+        if key in rows and _holds(rows[key].text, words, phrases)
+    ]
+    if not exact:
+        return ranking
+    if originals:
+        held = set(exact)
+        exact = [key for key in exact if originals.get(key) not in held]
+    if len(phrases) == 1 and " " not in phrases[0]:
+        name = phrases[0]
+        exact.sort(key=lambda key: _rank_named(rows[key], name, is_ordered=key in ordered))
+    best = max(scores.values(), default=0.0)
+    promoted = set(exact)
+    rest = [key for key in scores if key not in promoted]
+    keys = [*exact, *rest][: max(1, len(scores))]
+    # Falling, so that the order is that of the scores: at most twice the best of all, if it is
+    # positive.
+    step = abs(best) or 1.0
+    raised = {key: best + step * (1 - rank / len(exact)) for rank, key in enumerate(exact)}
+    return Ranking(
+        np.array(keys, dtype=np.int64),
+        np.array([raised.get(key, scores.get(key, 0.0)) for key in keys], dtype=np.float32),
+    )
+
+
+def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[int, bool, int]:
+    """Return a sort key of a chunk that holds a name; `is_ordered` if definitions ordered it."""
+    declared = _native.declaration(row.uri, row.text, name)
+    # A value is given anywhere, as in the calls of tests.
+    if declared > VALUE:
+        return -declared, False, 0 if is_ordered else row.uri.count("/")
+    is_prose = is_ordered and not _native.is_source(row.uri, row.text)
+    return 0, is_prose, row.uri.count("/")
+
+
+def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
+    """Return whether a text holds all phrases, which consist of these words."""
+    # Most texts lack a word, which is quick to see.
+    folded = text.casefold()
+    for word in words:
+        if word not in folded:
+            return False
+    normalized = normalize_text(text)
+    return all(occurs(phrase, normalized) for phrase in phrases)
+
+
+def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
+    """Return how the chunks that are source code declare the word, if code is ranked.
+
+    A plain word is the name of local variables anywhere: to give it a value counts as a use.
+    """
+    if "code" not in search.rankings:
+        return {}
+    word = search.query.strip()
+    return {
+        key: max(_native.declaration(row.uri, row.text, word), VALUE)
+        for key, row in search.rows.read(keys).items()
+        if _native.is_source(row.uri, row.text)
+    }
+
+
+def _declarations_first(keys: list[int], declared: Mapping[int, int]) -> list[int]:
+    """Return chunks with those of source code in the order of how they declare the word.
+
+    Prose keeps its ranks: who asks for "cookie" may want what is written about it.
+    """
+    source = [key for key in keys if key in declared]
+    ordered = iter(sorted(source, key=declared.__getitem__, reverse=True))
+    return [next(ordered) if key in declared else key for key in keys]
+
+
+def _count(
+    search: Search, query: _native.LexicalQuery, keys: Iterable[int]
+) -> dict[int, tuple[int, int]]:
+    """Return how often each chunk has the word as a whole and within a name."""
+    rows = search.rows.read(keys)
+    counts = query.count_word([row.text for row in rows.values()])
+    return dict(zip(rows, counts, strict=True))
