@@ -184,9 +184,7 @@ def test_files_that_change_between_the_passes_are_left_to_the_next_run(
     (notes / "new.md").write_text("# New\n\nSprat.\n")
     assert crx("embed", "-q").out.startswith(".crx: 60 embedded")
     done = crx("index", "-q")
-    assert done.out == (
-        ".crx: 1 document added, 1 changed, 1 removed, 58 unchanged\n"
-    )
+    assert done.out == (".crx: 1 document added, 1 changed, 1 removed, 58 unchanged\n")
     assert (counts(crx)["documents"], counts(crx)["pending"]) == (60, 0)
 
 

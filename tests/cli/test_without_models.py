@@ -133,9 +133,7 @@ def test_an_index_whose_model_is_gone_is_searched_by_words_and_says_so(
 
 
 def test_an_index_without_an_embedder_lacks_nothing(first: First, docs: Path) -> None:
-    assert first("index", "docs", "--embedder", "none") == Done(
-        0, ".crx: 2 documents added\n", ""
-    )
+    assert first("index", "docs", "--embedder", "none") == Done(0, ".crx: 2 documents added\n", "")
     done = first("search", "krill", "-k", 1, "--explain")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("1. docs/whales.md:3  Whales\n")

@@ -103,7 +103,7 @@ def test_a_root_inside_another_keeps_what_the_outer_one_excludes(crx: CrxHere) -
 def test_a_root_that_is_gone_keeps_its_documents_until_they_are_removed(crx: CrxHere) -> None:
     shutil.rmtree(crx.folder / "notes")
     done = crx("index", "-q")
-    assert (done.code, done.out.split(";")[0]) == (3, ".crx: 2 documents kept, 3 unchanged, 1 failed")
+    assert (done.code, done.out) == (3, ".crx: 2 documents kept, 3 unchanged, 1 failed\n")
     assert done.err.startswith("crx: notes: no such file or directory; 2 documents below it are ")
     assert crx("remove", "notes").code == 0
     assert crx("index", "-q").code == 0

@@ -131,7 +131,7 @@ def test_a_disk_that_is_not_mounted_keeps_its_documents(crx: CrxProcess, mounted
     assert crx("index", "-q", "docs").out.startswith(".crx: 1 document added, 2 unchanged")
     subprocess.run(["umount", str(mounted)], check=True)
     done = crx("index", "-q", "docs")
-    assert (done.code, done.out.split(";")[0]) == (3, ".crx: 1 document kept, 2 unchanged, 1 failed")
+    assert (done.code, done.out) == (3, ".crx: 1 document kept, 2 unchanged, 1 failed\n")
     assert done.err.startswith("crx: docs/disk: is not mounted; 1 documents below it are kept")
     assert crx("search", "plankton").code == 0
     mounted.rmdir()
@@ -145,4 +145,4 @@ def test_a_folder_that_was_a_disk_and_holds_files_is_a_folder(
     crx("index", "-q", "docs")
     subprocess.run(["umount", str(mounted)], check=True)
     (mounted / "d.md").write_text("# Folder\n\nAlgae.\n")
-    assert crx("index", "-q", "docs").out.startswith(".crx: 1 document added, 1 removed, 2 unchanged")
+    assert crx("index", "-q", "docs").out == ".crx: 1 document added, 1 removed, 2 unchanged\n"
