@@ -23,7 +23,7 @@ def test_a_missing_path(crx: Crx, here: Path) -> None:
 def test_an_empty_folder(crx: Crx, here: Path) -> None:
     (here / "empty").mkdir()
     done = crx("index", "empty")
-    assert (done.code, done.out) == (1, ".crx: no readable files; 0 chunks put, 0 embedded\n")
+    assert (done.code, done.out) == (1, ".crx: no readable files\n")
 
 
 def test_a_folder_that_is_no_index(crx: Crx, docs: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_second_writer(crx: Crx, indexed: Path, docs: Path) -> None:
 def test_a_binary_file_named_txt(crx: Crx, docs: Path) -> None:
     (docs / "noise.txt").write_bytes(BINARY)
     done = crx("index", docs)
-    assert (done.code, done.out) == (3, ".crx: 2 added, 1 failed; 2 chunks put, 2 embedded\n")
+    assert (done.code, done.out) == (3, ".crx: 2 documents added, 1 failed\n")
     assert done.err == "crx: docs/noise.txt: is a binary file\n"
 
 
@@ -86,7 +86,7 @@ def test_a_picture_in_a_folder_is_skipped_and_counted(crx: Crx, docs: Path) -> N
     done = crx("index", docs)
     assert done == Done(
         0,
-        ".crx: 2 added, 1 skipped; 2 chunks put, 2 embedded\n",
+        ".crx: 2 documents added, 1 skipped\n",
         'crx: "crx status --skipped" lists what was skipped, and why\n',
     )
     assert crx("index", docs / "whale.png").code == 3
@@ -117,8 +117,8 @@ def test_100_000_files(crx: Crx, here: Path) -> None:
             (here / "notes" / str(folder) / f"{number}.md").write_text(f"# {folder}\n\nw{number}\n")
     done = crx("index", "-q", "notes", "--embedder", "none")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(".crx: 100000 added; ")
-    assert crx("index", "-q", "notes").out.startswith(".crx: 100000 unchanged; ")
+    assert done.out.startswith(".crx: 100,000 documents added")
+    assert crx("index", "-q", "notes").out.startswith(".crx: 100,000 documents unchanged")
     assert crx("search", "w77", "--no-rerank").code == 0
     assert crx("verify").code == 0
 

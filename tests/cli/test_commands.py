@@ -31,8 +31,8 @@ from crx.models.card import write_card
 def test_index_prints_what_it_did_and_an_unchanged_folder_costs_nothing(
     crx: Crx, docs: Path
 ) -> None:
-    assert crx("index", "docs").out == ".crx: 2 added; 2 chunks put, 2 embedded\n"
-    assert crx("index", "docs").out == ".crx: 2 unchanged; 0 chunks put, 0 embedded\n"
+    assert crx("index", "docs").out == ".crx: 2 documents added\n"
+    assert crx("index", "docs").out == ".crx: 2 documents unchanged\n"
 
 
 def test_search_prints_location_headings_and_text(crx: Crx, indexed: Path) -> None:
@@ -177,7 +177,7 @@ def test_status_of_an_empty_index_claims_nothing_of_its_chunks(crx: Crx, here: P
 def test_a_search_of_an_empty_index_says_that_it_is_empty(crx: Crx, here: Path) -> None:
     (here / "empty").mkdir()
     done = crx("index", "empty")
-    assert (done.code, done.out) == (1, ".crx: no readable files; 0 chunks put, 0 embedded\n")
+    assert (done.code, done.out) == (1, ".crx: no readable files\n")
     assert crx("search", "krill").err == (
         'crx: nothing found: the index holds no documents; "crx index PATH" adds some\n'
     )

@@ -100,4 +100,4 @@ def test_a_name_is_found_in_either_normal_form(
     typed = "d/" + unicodedata.normalize("NFC", stored)
     assert found(crx, "--where", f"path={typed}") == {stored}
     assert crx("show", typed).code == 0
-    assert crx("remove", typed).out == ".crx: 1 removed\n"
+    assert crx("remove", typed).out == ".crx: 1 document removed\n"

@@ -174,7 +174,7 @@ def test_serve_watches_if_asked(tmp_path: Path) -> None:
         assert run.stderr is not None
         client = Client(int(run.stderr.readline().rpartition(":")[2]))
         (tmp_path / "files" / "seals.md").write_text("Seals eat squid.\n")
-        assert run.stderr.readline().startswith("crx: sea: 1 added")
+        assert run.stderr.readline().startswith("crx: sea: 1 document added")
         found = client.post("/v1/search", {"query": "squid"}).json["passages"]
         assert Path(found[0]["uri"]).name == "seals.md"
         run.terminate()

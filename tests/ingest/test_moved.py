@@ -183,7 +183,7 @@ def test_an_index_of_an_earlier_version_is_taken_over(crx: CrxHere, project: Pla
     assert found.out.startswith("1. docs/whales.md:3")
     assert crx("show", "docs/whales.md", cwd=project.cwd).code == 0
     done = crx("index", "-q", "docs", cwd=project.cwd)
-    assert done.out == ".crx: 3 unchanged; 0 chunks put, 0 embedded\n"
+    assert done.out == ".crx: 3 documents unchanged\n"
     assert names(crx, project) == sorted(DOCUMENTS)
     place = move_the_project(project)
     assert names(crx, place) == sorted(DOCUMENTS)
@@ -195,7 +195,7 @@ def test_an_index_of_an_earlier_version_that_was_moved_is_renamed(
     _make_absolute(project)
     place = move_the_project(project)
     done = crx("index", "-q", "docs", cwd=place.cwd)
-    assert done.out == ".crx: 3 renamed; 0 chunks put, 0 embedded\n", done.err
+    assert done.out == ".crx: 3 documents renamed\n", done.err
     assert names(crx, place) == sorted(DOCUMENTS)
 
 

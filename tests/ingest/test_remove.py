@@ -16,7 +16,7 @@ def crx(crx_here: CrxHere) -> CrxHere:
         (crx.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (crx.folder / name).write_text(f"# {name}\n\nKrill.\n")
     (crx.folder / "notes" / "e.jsonl").write_text('{"id": "x", "text": "Salt."}\n')
-    assert crx("index", "-q", "docs", "notes").out.startswith(".crx: 5 added;")
+    assert crx("index", "-q", "docs", "notes").out.startswith(".crx: 5 documents added")
     return crx
 
 
@@ -51,22 +51,22 @@ def test_a_folder_that_is_deleted_can_be_removed(crx: CrxHere) -> None:
     failed = crx("index", "docs")
     assert failed.code == 2
     assert '"crx remove docs" removes what the index has of it' in failed.err
-    assert crx("remove", "docs") == Finished(0, ".crx: 3 removed\n", "")
-    assert crx("index", "-q").out == ".crx: 2 unchanged; 0 chunks put, 0 embedded\n"
+    assert crx("remove", "docs") == Finished(0, ".crx: 3 documents removed\n", "")
+    assert crx("index", "-q").out == ".crx: 2 documents unchanged\n"
     assert crx("status").err == ""
 
 
 def test_what_is_not_in_the_index_exits_1(crx: CrxHere) -> None:
     assert crx("remove", "gone.md") == Finished(
         1,
-        ".crx: 0 removed\n",
+        ".crx: 0 documents removed\n",
         'crx: gone.md: nothing in the index; "crx status --documents" lists what is\n',
     )
 
 
 def test_what_will_be_refreshed_is_said(crx: CrxHere) -> None:
     done = crx("remove", "docs/sub")
-    assert done.out == ".crx: 1 removed\n"
+    assert done.out == ".crx: 1 document removed\n"
     assert done.err == (
         'crx: docs/sub: still lies below docs, which "crx index" refreshes; '
         "--exclude leaves it out\n"
@@ -78,7 +78,7 @@ def test_index_without_a_path_refreshes_what_was_indexed(crx: CrxHere) -> None:
     (crx.folder / "notes" / "f.md").write_text("# New\n\nPlankton.\n")
     (crx.folder / "other.md").write_text("# Other\n")
     done = crx("index", "-q")
-    assert done.out.startswith(".crx: 1 added, 1 removed, 4 unchanged;")
+    assert done.out.startswith(".crx: 1 document added, 1 removed, 4 unchanged")
     assert "other.md" not in documents(crx)
 
 
@@ -103,7 +103,7 @@ def test_a_root_inside_another_keeps_what_the_outer_one_excludes(crx: CrxHere) -
 def test_a_root_that_is_gone_keeps_its_documents_until_they_are_removed(crx: CrxHere) -> None:
     shutil.rmtree(crx.folder / "notes")
     done = crx("index", "-q")
-    assert (done.code, done.out.split(";")[0]) == (3, ".crx: 2 kept, 3 unchanged, 1 failed")
+    assert (done.code, done.out) == (3, ".crx: 2 documents kept, 3 unchanged, 1 failed\n")
     assert done.err.startswith("crx: notes: no such file or directory; 2 documents below it are ")
     assert crx("remove", "notes").code == 0
     assert crx("index", "-q").code == 0

@@ -33,7 +33,6 @@ from crx.errors import InputError, UsageError
 from crx.index import handle
 from crx.index.nearest_index import FOLDER
 from crx.labels import count_label
-from crx.registry import NO_EMBEDDER
 
 if TYPE_CHECKING:
     from crx.ingest.report import Report
@@ -144,7 +143,7 @@ def command(
                     on_notice=sent.print,
                 )
         if not as_json:
-            done = summarize(report, embedder=index.settings["embedder"])
+            done = summarize(report)
             print_line(f"{display_path(index_path)}: {done}")
         name_failures(report)
         if words_only and report.pending:
@@ -216,20 +215,22 @@ def name_failures(report: Report) -> None:
         print_note(f'and {unnamed} more failed; "crx status" lists them')
 
 
-def summarize(report: Report, *, embedder: str = "") -> str:
+def summarize(report: Report) -> str:
     """Return what a build did, in one line."""
-    parts = [
-        f"{getattr(report, name)} {name}"
-        for name in ("added", "changed", "renamed", "removed", "kept", "unchanged", "skipped")
-        if getattr(report, name)
-    ]
+    counts = {
+        name: getattr(report, name)
+        for name in ("added", "changed", "renamed", "removed", "kept", "unchanged")
+    }
+    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
+    if parts:
+        number, name = parts[0].split()
+        parts[0] = f"{number} {'document' if number == '1' else 'documents'} {name}"
+    if report.skipped:
+        parts.append(f"{report.skipped:,} skipped")
     if report.failures:
-        parts.append(f"{len(report.failures)} failed")
+        parts.append(f"{len(report.failures):,} failed")
     done = ", ".join(parts) or "no readable files"
-    windowed = (
-        f" ({report.windowed} longer than the embedder's window, read in parts)"
-        if report.windowed
-        else ""
-    )
-    embedded = "" if embedder == NO_EMBEDDER else f", {report.embedded} embedded{windowed}"
-    return f"{done}; {report.chunks} chunks put{embedded}"
+    if not report.windowed:
+        return done
+    chunks = count_label(report.windowed, "chunk")
+    return f"{done}; {chunks} longer than the embedder's window, read in parts"

@@ -8,6 +8,7 @@ from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.index import handle
 from crx.ingest.remove import refreshed_folders
+from crx.labels import count_label
 
 
 @click.command()
@@ -28,7 +29,7 @@ def command(*, names: tuple[str, ...], folder: str | None, as_json: bool) -> int
     if as_json:
         print_json({"index": str(index_path), "removed": total, "names": removed})
     else:
-        print_line(f"{display_path(index_path)}: {total} removed")
+        print_line(f"{display_path(index_path)}: {count_label(total, 'document')} removed")
     for name, count in removed.items():
         if not count:
             print_note(f'{name}: nothing in the index; "crx status --documents" lists what is')
