@@ -20,6 +20,7 @@ thread_local! {
 }
 
 /// Makes this thread run its parallel loops alone from now on.
+#[cfg(any(test, feature = "python"))]
 pub fn work_alone() {
     if OWN.with_borrow(Option::is_none) {
         let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread();

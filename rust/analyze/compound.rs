@@ -102,6 +102,7 @@ impl Compound {
                 let start = self.lower.len();
                 if let Some(joiner) = joiner.take() {
                     self.parts.push(Part { start, joiner });
+                    uppers = 0;
                 } else if (kind, here) == (CharKind::Lower, CharKind::Upper) {
                     self.split_at(start);
                 } else if here == CharKind::Lower && uppers >= 2 && !is_plural(&text[at..]) {

@@ -192,6 +192,9 @@ impl Normalizer {
     /// Appends the distinct terms of a word in lower case with its accents.
     #[inline]
     pub(super) fn append(&mut self, word: &str, terms: &mut Terms) {
+        if word.is_empty() {
+            return;
+        }
         match self.cache.words.get(word.as_bytes()) {
             Some(number) if number < SEVERAL => terms.push_number(number),
             Some(index) => terms.push_numbers(&self.cache.several[(index ^ SEVERAL) as usize]),

@@ -228,8 +228,8 @@ def test_the_environment_is_not_sent_to_a_server(
 
 
 UNWANTED = {
-    "crx.index", "crx.registry", "crx.retrieve.search", "numpy", "onnxruntime", "rich", "starlette",
-    "uvicorn",
+    "crx.index.handle", "crx.index.reader", "crx.registry", "crx.retrieve.search", "numpy",
+    "onnxruntime", "rich", "starlette", "uvicorn",
 }  # fmt: skip
 
 
