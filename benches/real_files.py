@@ -23,8 +23,8 @@ Run: python benches/real_files.py CACHE [--half report] [--rerank] [--json FILE]
 
 It downloads 120 MB into CACHE with `apt-get download` and `pip download`, and needs dpkg, pandoc,
 recollcmd, groff, poppler-utils, unrtf and python3-lxml: without the package groff, recoll finds
-nothing in man pages. A term is "cut" if no chunk holds both the term's line and the beginning of its
-definition.
+nothing in man pages. A term is "cut" if no chunk holds both the term's line and the beginning of
+its definition.
 """
 
 from __future__ import annotations
