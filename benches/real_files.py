@@ -23,8 +23,7 @@ Run: python benches/real_files.py CACHE [--half report] [--rerank] [--json FILE]
 
 It downloads 120 MB into CACHE with `apt-get download` and `pip download`, and needs dpkg, pandoc,
 recollcmd, groff, poppler-utils, unrtf and python3-lxml: without the package groff, recoll reads no
-man pages. A term is "cut" if no chunk holds both its line and the beginning of its
-definition.
+man pages. A term is "cut" if no chunk holds both its line and the beginning of its definition.
 """
 
 from __future__ import annotations

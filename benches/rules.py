@@ -57,7 +57,7 @@ counts the questions whose rank changes. Sets in which a rule changes nothing ar
 
 The sets have no questions that some rules are for. `code_weight` has its figures on questions from
 comments ([embedders](embedders.md#source-code-and-what-it-defines)), `rerank` on all sets
-([the reranker's page](../../models/reranker/README.md)), `unknown_words` in
+(`models/reranker/README.md`), `unknown_words` in
 `benches/unknown_words.py`. Manuals in several languages are in no set: what `translations` brings
 is not measured.
 """

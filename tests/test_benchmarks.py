@@ -32,11 +32,12 @@ def test_the_tables_and_the_drawing_are_those_of_the_results(report: ModuleType)
 
 def test_every_result_names_machine_and_commit_and_is_shown(report: ModuleType) -> None:
     shown = [file for section in report.SECTIONS for file in section.files]
-    # Shares of questions found, which depend on no machine and are in a section of their own.
-    shares = "recall.json"
+    # Shares of questions found, which depend on no machine and are in a section of their own, and
+    # gains of rules, which have a page.
+    shares, rules = "recall.json", "rules.json"
     results = [*report.RESULTS.glob("*.json"), *report.AVX2.glob("*.json")]
     kept = [path.relative_to(report.RESULTS).as_posix() for path in results]
-    assert sorted([*shown, shares]) == sorted(kept)
+    assert sorted([*shown, shares, rules]) == sorted(kept)
     assert report.load(shares)["commit"]
     assert f"## {report.RECALL}" in report.report()
     for run in map(report.load, shown):

@@ -32,6 +32,7 @@ __all__ = [
     "Store",
     "Trigrams",
     "analyze",
+    "bounded_page",
     "check_interrupt",
     "clear_folder",
     "current_interrupt",
@@ -224,6 +225,7 @@ def unspaced_spans(text: str) -> list[tuple[int, int]]:
     alone; empty if the text has no such character.
     """
 
+def bounded_page(markup: str) -> str | None: ...
 def page_text(markup: str, *, ignore_case: bool) -> tuple[str, list[tuple[int, str, int]]]:
     """Return the main text of an HTML page and its headings, as start, label and level.
 

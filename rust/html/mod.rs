@@ -1,6 +1,6 @@
 //! The visible text of an HTML page, and its headings.
 //!
-//! The parser of the front builds the tree that HTML's rules prescribe for a page, however broken,
+//! [bounds] makes a page flatter on which the parser would take too long. The parser of the front builds the tree that HTML's rules prescribe for a page, however broken,
 //! and serializes it. In that markup every element is closed in order, attributes are quoted, and
 //! text is escaped, so that [tree] can read it in one pass without those rules. [boilerplate] finds
 //! the main element and what surrounds the content, and [text] lays out the rest: a block is a line of
@@ -11,11 +11,13 @@
 
 mod attributes;
 mod boilerplate;
+mod bounds;
 mod elements;
 mod text;
 mod tree;
 mod whitespace;
 
+pub use bounds::bounded;
 pub use text::{Heading, PageText};
 
 use std::collections::HashSet;

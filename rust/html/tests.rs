@@ -124,3 +124,45 @@ fn nodes_end_after_what_they_contain() {
     assert_eq!(ends, [6, 5, 3, 4, 5, 6]);
     assert!(matches!(&tree.nodes()[2].content, Content::Text(text) if text == "a"));
 }
+
+#[test]
+fn a_page_that_is_deeper_than_browsers_show_is_flattened_and_keeps_its_text() {
+    let page = |depth: usize| {
+        format!(
+            "{}a{}<p>b</p>",
+            "<i-j>".repeat(depth),
+            "</i-j>".repeat(depth)
+        )
+    };
+    assert_eq!(bounded(&page(512)), None);
+    assert_eq!(bounded(&page(700)), Some(page(512)));
+}
+
+#[test]
+fn elements_that_end_without_a_tag_are_not_deep() {
+    for part in [
+        "<p>a",
+        "<ul><li>a<li>b</ul>",
+        "<dl><dt>a<dd>b</dl>",
+        "<table><tr><td>a<td>b<tr><td>c</table>",
+        "<a name=b>",
+        "<h1>a",
+        "<p><button>a",
+        "<svg><path/><g/></svg>",
+        "<!--<div>--><script>'<div>'</script><title><div></title>",
+        "<img><br><div title='<div>'></div>",
+    ] {
+        assert_eq!(bounded(&part.repeat(1_000)), None, "{part}");
+    }
+}
+
+#[test]
+fn attributes_that_are_too_many_are_left_out() {
+    let written = |count: usize| (0..count).map(|n| format!(" a{n}='>'")).collect::<String>();
+    assert_eq!(bounded(&format!("<p{}>a", written(256))), None);
+    let kept = bounded(&format!("<p{}>a", written(300))).unwrap();
+    assert_eq!(kept, format!("<p{} >a", written(256)));
+    let bodies = "<body a b c d>".repeat(100);
+    let kept = bounded(&bodies).unwrap();
+    assert_eq!(kept.matches(" a").count(), 64);
+}

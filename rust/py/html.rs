@@ -16,6 +16,13 @@ fn page_text(
     (page.text, headings.collect())
 }
 
+/// Returns the markup of a page within bounds of depth and attributes; None for one that is.
+#[pyfunction]
+fn bounded_page(py: Python<'_>, markup: &str) -> Option<String> {
+    py.detach(|| crate::html::bounded(markup))
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(bounded_page, module)?)?;
     module.add_function(wrap_pyfunction!(page_text, module)?)
 }

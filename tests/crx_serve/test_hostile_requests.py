@@ -253,7 +253,7 @@ def test_a_search_whose_time_is_over_frees_its_thread(
     service: SearchService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = Endless()
-    monkeypatch.setattr(service, "search_index", endless)
+    monkeypatch.setattr(service, "_search_index", endless)
     policy = make_policy(host="127.0.0.1", token="")
     limits = Limits(answer_s=0.05)
     guard = Guard(create_app(service), policy=policy, metrics=service.metrics, limits=limits)
@@ -269,7 +269,7 @@ def stick(*_):
     print("stuck", flush=True)
     while True:
         time.sleep(0.01)
-SearchService.search_index = stick
+SearchService._search_index = stick
 from crx.cli import main
 main()
 """

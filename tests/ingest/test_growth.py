@@ -26,7 +26,7 @@ LARGEST = 256_000
 PAGE = ".TH a 1\n.SH b\n"
 MDOC = ".Dd May 1\n.Dt A 1\n.Os\n.Sh NAME\n"
 CAPTION = "00:00:01.000 --> 00:00:02.000\n"
-# Texts that begin so, go on with one part as often as wanted, and end so.
+# Texts that begin so, go on with one part as often as wanted, and end so; "№" is a part's number.
 PATTERNS: dict[str, list[tuple[str, str, str]]] = {
     ".md": [
         ("", "# a" + 990 * " " + "b\n", ""),
@@ -308,6 +308,16 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         ("", "</p>", ""),
         ("", "<b>a</b> ", ""),
         ("<pre>", "\n", "</pre>"),
+        ("<p", " a№", ">a"),
+        ("", "<body a№>", "a"),
+        ("", "<div>", "a"),
+        ("", "<b><div></b>", "a"),
+        ("", "<li><dd>", "a"),
+        ("", "<p><font color=№>a", ""),
+        ("", "<svg><g>", "a"),
+        ("", "<!---", ""),
+        ("<script>", "</", ""),
+        ("", "a", ""),
     ],
 }
 # The patterns that were quadratic, or took seconds for 100 kB.
@@ -326,6 +336,7 @@ QUICK = {
     ".js": (0,),
     ".eml": (0,),
     ".vcf": (0, 1),
+    ".html": (10, 12, 13),
 }
 
 
@@ -341,7 +352,8 @@ def texts(start: str, part: str, end: str) -> Iterator[bytes]:
     """Yield texts, each twice as long as the one before."""
     chars = 4_000
     while chars <= LARGEST << DOUBLINGS:
-        yield f"{start}{part * (chars // len(part) + 1)}{end}".encode()
+        parts = (part.replace("№", str(number)) for number in range(chars // len(part) + 1))
+        yield f"{start}{''.join(parts)}{end}".encode()
         chars *= 2
 
 

@@ -111,7 +111,7 @@ def _find_document(store: _native.Store, name: str) -> _native.DocumentRow:
             f"{name}: {len(ending)} documents end so: {paths}{more}; give a longer path"
         )
     names = {each.uri.rpartition("/")[2]: each.uri for each in documents}
-    near = difflib.get_close_matches(name.rpartition("/")[2], names, n=1)
+    near = difflib.get_close_matches(name.rpartition("/")[2], names, n=1, cutoff=0.75)
     hint = f"did you mean {display_path(names[near[0]])}?" if near else ""
     raise UsageError(
         f"{name}: not in the index; " + (hint or '"crx status --documents" lists what is')

@@ -122,7 +122,9 @@ class WriteAccess:
         own = threading.get_ident()
         with self._changed:
             if self._holder == "writer" and self._thread == own:
-                raise Locked(f"{folder}: this thread is writing; end that first")
+                raise Locked(
+                    f"{folder}: this thread (pid {os.getpid()}) is writing; end that first"
+                )
             if not self._changed.wait_for(lambda: not self._holder, timeout_s):
                 raise Locked(
                     f"{folder}: another thread of this process (pid {os.getpid()}) is writing; "

@@ -336,8 +336,12 @@ def _find_matches(row: str, terms: set[str]) -> Iterator[tuple[int, int]]:
     spaced = (
         span for span in words if not (unspaced and _native.unspaced_spans(row[slice(*span)]))
     )
-    for start, end in (*spaced, *unspaced):
+    for start, end in spaced:
         if terms.intersection(_native.analyze(row[start:end])):
+            yield start, end
+    for start, end in unspaced:
+        # Three letters of Thai hold the terms of two; the span is that of the longest.
+        if max(_native.analyze(row[start:end]), key=len, default="") in terms:
             yield start, end
 
 

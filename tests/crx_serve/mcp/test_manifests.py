@@ -12,7 +12,7 @@ import click
 
 from crx.cli import cli
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "examples" / "claude-code"
 
 

@@ -30,7 +30,7 @@ from crx_serve.mcp.http import create_extension
 from crx_serve.mcp.server import create_server, describe_server
 from crx_serve.service import SearchService
 
-GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+GUIDES = Path(__file__).parents[3] / "docs" / "guides"
 Use = Callable[[Client], Awaitable[Any]]
 
 

@@ -150,7 +150,7 @@ def test_filters_narrow_a_search_and_stay_in_the_form(page: Client) -> None:
     assert "Whales</a>" not in html
     assert '<option value="ja" selected>ja</option>' in html
     assert "search.py" in get(page, "/?q=fuse&type=python")
-    assert "No passage matches" in get(page, "/?q=krill&path=*.py")
+    assert "No passage matches" in get(page, "/?q=krill&path=*.rb")
     assert "Whales</a>" in get(page, "/?q=krill&from=2024-05&to=2024-05-01")
     assert "No passage matches" in get(page, "/?q=krill&to=2024-04-30")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser
 
-from crx._native import page_text
+from crx._native import bounded_page, page_text
 from crx.errors import NothingToRead
 from crx.ingest.readers.decode import Decoded, decode, normalize
 from crx.ingest.readers.headings import Heading, sections
@@ -51,14 +51,14 @@ def read_page(data: bytes) -> PageText:
     """Return the text and the headings of a page that is part of a document, such as a book."""
     if not data.strip():
         return PageText("", ())
-    text, headings = _content(LexborHTMLParser(decode_page(data).text))
+    text, headings = _content(parse_page(decode_page(data).text))
     return PageText(text, tuple(headings))
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the page's text, with its title, language, headings and description."""
     decoded = decode_page(data)
-    parser = LexborHTMLParser(decoded.text)
+    parser = parse_page(decoded.text)
     text, headings = _content(parser)
     title = _title(parser, headings)
     metadata: dict[str, Scalar | list[Scalar]] = dict(_read_meta(parser))
@@ -81,6 +81,11 @@ def decode_page(data: bytes) -> Decoded:
     """Return the markup of a page in the encoding that it declares, or that its bytes show."""
     charset = _CHARSET.search(data[:4096])
     return decode(data, declared=charset[1].decode("ascii", "replace") if charset else "")
+
+
+def parse_page(markup: str) -> LexborHTMLParser:
+    """Return the tree of a page, as deep at most as in a browser: parsing takes linear time."""
+    return LexborHTMLParser(bounded_page(markup) or markup)
 
 
 def _content(parser: LexborHTMLParser) -> tuple[str, list[Heading]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crx.ingest.readers.file_title import squeeze
-from crx.ingest.readers.html import decode_page
+from crx.ingest.readers.html import decode_page, parse_page
 
 # Elements before which a text pauses: a definition's first one is its first paragraph.
 _BLOCKS = frozenset(("p", "div", "ul", "ol", "dl", "pre", "table", "blockquote", "section"))
@@ -32,7 +32,7 @@ class PageStructure:
 
 def read_page_structure(data: bytes) -> PageStructure:
     """Return the structure of a page."""
-    parser = LexborHTMLParser(decode_page(data).text)
+    parser = parse_page(decode_page(data).text)
     return PageStructure(
         tuple(_links(parser)), tuple(_definitions(parser)), tuple(_captions(parser))
     )
