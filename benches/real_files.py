@@ -22,9 +22,9 @@ each.
 Run: python benches/real_files.py CACHE [--half report] [--rerank] [--json FILE]
 
 It downloads 120 MB into CACHE with `apt-get download` and `pip download`, and needs dpkg, pandoc,
-recollcmd, groff, poppler-utils, unrtf and python3-lxml: without the package groff, recoll finds
-nothing in man pages. A term is "cut" if no chunk holds both the term's line and the beginning of
-its definition.
+recollcmd, groff, poppler-utils, unrtf and python3-lxml: without the package groff, recoll reads no
+man pages. A term is "cut" if no chunk holds both its line and the beginning of its
+definition.
 """
 
 from __future__ import annotations
@@ -302,6 +302,9 @@ class Recoll:
         shutil.rmtree(self._config, ignore_errors=True)
         self._config.mkdir(parents=True)
         (self._config / "recoll.conf").write_text(f"topdirs = {files}\nloglevel = 2\n")
+        # recoll takes only what is below /usr/share/man for man pages.
+        kinds = "".join(f".{section} = text/x-man\n" for section in range(1, 9))
+        (self._config / "mimemap").write_text(f"[{files}]\n{kinds}")
         self._run("recollindex")
 
     def search(self, query: str) -> Found:
