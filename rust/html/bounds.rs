@@ -200,10 +200,9 @@ impl<'a> Pass<'a> {
     }
 
     /// Closes what the end of an element closes.
-    fn close(&mut self, name: &str) {
-        let word = name.as_ref();
+    fn close(&mut self, word: &str) {
         if is_formatting(word) {
-            if let Some(number) = self.formatting.iter().rposition(|open| *open == name) {
+            if let Some(number) = self.formatting.iter().rposition(|open| *open == word) {
                 self.formatting.remove(number);
             }
         } else if matches!(
@@ -317,11 +316,11 @@ fn comment_end(markup: &str, start: usize) -> usize {
 
 /// Returns where the end tag of an element begins in which no other tag counts.
 fn raw_end(markup: &str, start: usize, name: &str) -> usize {
+    if name == "plaintext" {
+        return markup.len();
+    }
     let mut at = start;
-    while name != "plaintext" {
-        let Some(found) = markup[at..].find("</") else {
-            break;
-        };
+    while let Some(found) = markup[at..].find("</") {
         at += found;
         if read_name(markup, at + 2).0 == name {
             return at;

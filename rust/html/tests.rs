@@ -160,9 +160,9 @@ fn elements_that_end_without_a_tag_are_not_deep() {
 fn attributes_that_are_too_many_are_left_out() {
     let written = |count: usize| (0..count).map(|n| format!(" a{n}='>'")).collect::<String>();
     assert_eq!(bounded(&format!("<p{}>a", written(256))), None);
-    let kept = bounded(&format!("<p{}>a", written(300))).unwrap();
-    assert_eq!(kept, format!("<p{} >a", written(256)));
+    let kept = bounded(&format!("<p{}>a", written(300)));
+    assert_eq!(kept, Some(format!("<p{} >a", written(256))));
     let bodies = "<body a b c d>".repeat(100);
-    let kept = bounded(&bodies).unwrap();
+    let kept = bounded(&bodies).unwrap_or_default();
     assert_eq!(kept.matches(" a").count(), 64);
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -90,8 +90,8 @@ def contexts(index: Index) -> dict[tuple[str, int], str]:
     return {(chunk.uri, chunk.start): chunk.context for chunk in chunks if chunk.context}
 
 
-def answers(index: Index) -> list[set[tuple[str, str]]]:
-    found = [index.search(query, k=3).passages for query in QUERIES]
+def answers(index: Index, queries: Sequence[str] = QUERIES) -> list[set[tuple[str, str]]]:
+    found = [index.search(query, k=3).passages for query in queries]
     return [{(each.uri, each.text) for each in passages} for passages in found]
 
 
@@ -193,14 +193,16 @@ def test_what_was_lost_is_read_again_and_contexts_are_kept(tmp_path: Path) -> No
     with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
         index.add(docs)
         index.contextualize("fake:")
-        expected = answers(index), contexts(index)
+        # Every note has "tides": those that are read again have other keys, which decide.
+        queries = [query for query in QUERIES if query != "tides"]
+        expected = answers(index, queries), contexts(index)
     change(tmp_path / "i.crx", zero_pages(9))
     found, target = salvage(tmp_path / "i.crx")
     assert found.documents_in_part + found.documents_lost > 0
     with crx.open(target, create=False) as index:
         index.add(docs)
         made = index.contextualize("fake:").made.get("ok", 0)
-        assert (answers(index), contexts(index)) == expected
+        assert (answers(index, queries), contexts(index)) == expected
         assert index.verify() == Verification((), ())
     assert made <= len(expected[1]) - found.contexts
 

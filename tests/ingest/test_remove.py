@@ -7,6 +7,8 @@ import shutil
 import pytest
 from crx_process import CrxHere, Finished
 
+from crx.labels import count_label
+
 
 @pytest.fixture
 def crx(crx_here: CrxHere) -> CrxHere:
@@ -41,7 +43,8 @@ def test_documents_are_removed_by_uri_folder_or_glob(
     crx: CrxHere, name: str, left: list[str]
 ) -> None:
     done = crx("remove", name)
-    assert (done.code, done.out) == (0, f".crx: {5 - len(left)} removed\n"), done.err
+    removed = count_label(5 - len(left), "document")
+    assert (done.code, done.out) == (0, f".crx: {removed} removed\n"), done.err
     assert documents(crx) == left
     assert crx("search", "krill", "--where", "path=docs/a.md").code == int("docs/a.md" not in left)
 

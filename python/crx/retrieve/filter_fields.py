@@ -58,8 +58,10 @@ def describe_unmet_filter(where: Mapping[str, object], *, langs: Sequence[str] =
     equal to none.
     """
     lang = operators_of(where.get("lang")).get("=")
-    if lang and langs and lang not in langs:
-        return f"nothing found: no document has lang={lang}; there are {', '.join(langs)}"
+    known = [each for each in langs if each]
+    if lang and known and lang not in known:
+        there = ", ".join(known)
+        return Note(f"nothing found: no document has lang={lang}; there are {there}", "nothing")
     for field in PATH_FIELDS:
         path = operators_of(where.get(field)).get("=")
         if isinstance(path, str) and path and not os.path.isabs(path) and "://" not in path:

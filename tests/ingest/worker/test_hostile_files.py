@@ -109,9 +109,14 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "entities.docx": lambda: zipped({"word/document.xml": entities()}),
     "entities.odt": lambda: odf(entities()),
     "entities.epub": entities_epub,
-    "corner.xlsx": corner,
     "nested.pdf": nested_pdf,
 }
+
+
+def test_cells_in_the_corners_of_a_sheet_are_read_without_what_is_between() -> None:
+    with IsolatedReader(ReadLimits(memory_mb=1000)) as reader:
+        (document,) = reader.read(corner(), name="corner.xlsx")
+    assert document.text.split() == ["A", "1", "2"]
 
 
 @pytest.mark.parametrize("name", BOMBS)
