@@ -73,7 +73,7 @@ def test_the_commands_run_and_print_what_they_are_shown_to_print(folder: Path) -
         if with_model:
             assert done.stdout.strip() == printed.strip()
         ran += 1
-    assert ran == 4
+    assert ran == 5
 
 
 def test_the_figures_are_those_of_the_results() -> None:

@@ -40,4 +40,4 @@ def test_the_sources_of_this_package_are_code() -> None:
 def test_a_compressed_source_file_is_found_by_its_names() -> None:
     assert path_names("/a/roads/tar.py.gz") == ("roads", "tar")
     assert path_names("x.zip#src/b.rs.ZST") == ("src", "b")
-    assert path_names("/a/tar.gz") == ()
+    assert path_names("/a/tar.gz") == ("a", "tar")
