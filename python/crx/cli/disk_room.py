@@ -39,13 +39,13 @@ class DiskRoom:
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """Have the error of a full disk name the bytes that the chunks need which are left."""
+        """Have the error of a full disk name the bytes that are needed."""
         try:
             yield
         except (NoRoom, SystemFailure) as error:
             existing = next(each for each in (self._index, *self._index.parents) if each.exists())
             free = _free_bytes(existing)
-            if free is None or self._left == 0:
+            if free is None:
                 raise
             missing = _WORKING_BYTES + self._left * _BYTES_A_CHUNK - free
             most = _WORKING_BYTES if isinstance(error, NoRoom) else _FULL_BYTES
