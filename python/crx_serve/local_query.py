@@ -34,7 +34,7 @@ class LocalQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def note_parts(value: object) -> tuple[str, str]:
     """Return a note of a result as it is sent: its text and its kind."""
     if not isinstance(value, Note):
-        raise NotImplementedError
+        raise NotImplementedError  # how a hook of msgspec refuses a type
     return str(value), value.kind
 
 
