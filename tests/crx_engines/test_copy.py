@@ -17,7 +17,7 @@ from crx_engines.folder.copy import copy_documents, open_engine
 # Copies, and is killed without warning once so many documents were put.
 KILLED = """
 import os, signal, sys
-from crx.index import copy
+from crx_engines.folder import copy
 copy._BATCH = 1
 source, target, puts = sys.argv[1:]
 def kill(progress):

@@ -196,6 +196,8 @@ def test_what_was_lost_is_read_again_and_contexts_are_kept(tmp_path: Path) -> No
         # Every note has "tides": those that are read again have other keys, which decide.
         queries = [query for query in QUERIES if query != "tides"]
         expected = answers(index, queries), contexts(index)
+        tides = {each.uri for each in index.search("tides", k=200).hits}
+        assert len(tides) == DOCUMENTS
     change(tmp_path / "i.crx", zero_pages(9))
     found, target = salvage(tmp_path / "i.crx")
     assert found.documents_in_part + found.documents_lost > 0
@@ -203,6 +205,7 @@ def test_what_was_lost_is_read_again_and_contexts_are_kept(tmp_path: Path) -> No
         index.add(docs)
         made = index.contextualize("fake:").made.get("ok", 0)
         assert (answers(index, queries), contexts(index)) == expected
+        assert {each.uri for each in index.search("tides", k=200).hits} == tides
         assert index.verify() == Verification((), ())
     assert made <= len(expected[1]) - found.contexts
 

@@ -25,13 +25,13 @@ def show_date(value: float, tokens: Sequence[tuple[str, str]], *, from_1904: boo
     """Return a serial number of days as the tokens of a format show it, None if it is no date."""
     fields = [text for kind, text in tokens if kind == "date"]
     is_elapsed = any(field.startswith("[") for field in fields)
-    if not is_elapsed and not 0 <= value <= _LAST:
+    if not (-_LAST if is_elapsed else 0) <= value <= _LAST:
         return None
     seconds = _seconds(abs(value), decimals=_decimals_of_seconds(tokens))
     days, in_day = divmod(seconds, _SECONDS)
-    if not is_elapsed and days > _LAST:
+    if days > _LAST:
         return None
-    date = _date(int(days), from_1904=from_1904) if not is_elapsed or days <= _LAST else None
+    date = _date(int(days), from_1904=from_1904)
     is_half_day = any(field in ("am/pm", "a/p") for field in fields)
     parts: list[str] = []
     at = 0
@@ -90,7 +90,7 @@ def _show_minute(field: str, in_day: Decimal) -> str:
 
 
 def _show_field(
-    field: str, date: datetime.date | None, in_day: Decimal, seconds: Decimal, *, is_half_day: bool
+    field: str, date: datetime.date, in_day: Decimal, seconds: Decimal, *, is_half_day: bool
 ) -> str:
     """Return one field of a date, a time or an elapsed time."""
     if field.startswith("["):
@@ -106,7 +106,7 @@ def _show_field(
             return f"{shown:0{min(len(field), 2)}d}"
         case "s":
             return f"{int(in_day) % 60:0{min(len(field), 2)}d}"
-    return _show_day(field, date) if date else ""
+    return _show_day(field, date)
 
 
 def _show_day(field: str, date: datetime.date) -> str:
