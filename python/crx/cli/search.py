@@ -184,7 +184,7 @@ def command(
     screen = own_screen()
     query = " ".join(words)
     index_path = searchable_index(folder)
-    flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
+    flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
     by_file = order == "file"

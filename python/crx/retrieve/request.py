@@ -84,8 +84,8 @@ def refuse_threshold(min_relevance: float) -> None:
     """Raise `UsageError` for a threshold of a search that is not reranked."""
     if min_relevance:
         raise UsageError(
-            f"min_relevance is {min_relevance:g}, and only a reranker's scores have a threshold; "
-            "set reranker, or leave it out"
+            f"rank.rerank.min_relevance is {min_relevance:g}, and only a reranker's scores have a "
+            "threshold; set reranker, or leave it out"
         )
 
 

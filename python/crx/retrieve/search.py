@@ -28,7 +28,6 @@ from crx.retrieve.rules.copies import CopyFolding
 from crx.retrieve.rules.letters import Letters
 from crx.retrieve.rules.recency import Recency
 from crx.retrieve.rules.rerank import Rerank
-from crx.retrieve.rules.translations import Translations
 from crx.retrieve.rules.unknown_words import UnknownWords
 from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters, Step, start_search
@@ -49,7 +48,7 @@ LEG_STEPS: Sequence[tuple[str, Step]] = (
 )
 # What `SearchRequest.without` may name: steps and weights before the rules, and
 # the rules in their order.
-OPTIONAL = ("spelling", "document_name", "outline_weight", "code_weight")
+OPTIONAL = ("spelling", "document_name", "outline")
 RULES = (
     "unknown_words",
     "letters",
@@ -58,7 +57,6 @@ RULES = (
     "copies",
     "rerank",
     "verbatim",
-    "translations",
 )
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
@@ -76,8 +74,7 @@ def make_rules(settings: Settings, *, rerank: Rerank | None) -> tuple[RankingRul
         Recency.of(settings),
         CopyFolding.of(settings),
         rerank,
-        Verbatim(copy_share=settings.copy_share),
-        Translations(),
+        Verbatim(copy_share=settings.rank_copies_share),
     ]
     return tuple(rule for rule in rules if rule is not None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 
 from crx.config import Settings
@@ -44,8 +43,7 @@ class SearchModels:
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
         self._speed = PerProcess(ScoringSpeed)
-        values = asdict(settings)
-        self.weights = RankingWeights(**{name: values[name] for name in RankingWeights._fields})
+        self.weights = RankingWeights.of(settings)
 
     @property
     def reranker(self) -> Reranker:
@@ -101,14 +99,14 @@ class SearchModels:
         # A search of one leg shows the ranking of that leg.
         default = bool(settings.reranker) and set(legs) == set(LEGS)
         if not (default if asked is None else asked):
-            refuse_threshold(settings.min_relevance)
+            refuse_threshold(settings.rank_rerank_min_relevance)
             return None
         return Rerank(
             reranker=self.reranker,
-            reads=settings.rerank_depth,
-            weight=settings.rerank_weight,
-            ms=settings.rerank_ms,
-            min_relevance=settings.min_relevance,
+            reads=settings.rank_rerank_depth,
+            weight=settings.rank_rerank_weight,
+            ms=settings.rank_rerank_ms,
+            min_relevance=settings.rank_rerank_min_relevance,
             cache=self._scores.get(),
             asked=bool(asked),
             speed=self._speed.get(),

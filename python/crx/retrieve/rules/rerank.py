@@ -183,7 +183,7 @@ def rerank(
     if len(scores) < least:
         note = Note(
             f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
-            f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time",
+            f"{ms:g} ms; rank.rerank.ms={ms * 10:g} gives more time",
             "time",
         )
         return _not_reranked(fused, notes=(*notes, note))
