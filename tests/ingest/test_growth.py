@@ -319,6 +319,14 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         ("<script>", "</", ""),
         ("", "a", ""),
     ],
+    ".xml": [
+        ("<a>", "<b>", ""),
+        ("<a>", "<b>one two three four</b>", "</a>"),
+        ("<a>one two three four", "<b/>", "</a>"),
+        ("<a ", "b№='c' ", ">one two three four</a>"),
+        ("<a>", "&lt;b>one two three four&lt;/b> ", "</a>"),
+        ("<a>", "<b><title>one two three four</title></b>", "</a>"),
+    ],
 }
 # The patterns that were quadratic, or took seconds for 100 kB.
 QUICK = {
