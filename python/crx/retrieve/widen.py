@@ -17,7 +17,7 @@ from crx.retrieve.search_state import Search
 from crx.show.answer_span import find_answers
 from crx.show.location import anchor_around, locate_passage
 from crx.show.marks import pages_around, read_marks
-from crx.types import Note, FOLDER_DESCRIPTION, Hit, Passage, Window
+from crx.types import FOLDER_DESCRIPTION, Hit, Note, Passage, Window
 
 
 def widen_hits(search: Search) -> Search:
