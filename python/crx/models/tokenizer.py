@@ -56,9 +56,7 @@ class ModelTokenizer:
         prefix_tokens = len(tokenizer.encode(prefix, add_special_tokens=False).ids)
         return self.sequence - self._special_tokens - prefix_tokens
 
-    def encode(
-        self, texts: Sequence[str], *, prefix: str = "", query: bool = False
-    ) -> list[Ids]:
+    def encode(self, texts: Sequence[str], *, prefix: str = "", query: bool = False) -> list[Ids]:
         """Return the token ids of each text with special tokens, truncated to `sequence`.
 
         However many queries there are, none that is short has the full tokenizer loaded.
@@ -95,7 +93,11 @@ class ModelTokenizer:
         """
         chars = sum(map(len, texts))
         counted = 0 if query and chars <= _QUERY_CHARS else chars
-        if self._full is None and self._vocabulary and self._subset_chars + counted <= _SUBSET_CHARS:
+        if (
+            self._full is None
+            and self._vocabulary
+            and self._subset_chars + counted <= _SUBSET_CHARS
+        ):
             self._subset_chars += counted
             return self._vocabulary.build_tokenizer(texts)
         return self._full_tokenizer(), None
