@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import tokenizers
+from numpy.typing import NDArray
 from onnx.external_data_helper import set_external_data
 
 from crx.errors import ModelError
@@ -296,7 +297,7 @@ def _check_vectors(
 ) -> None:
     session = _load_session(path)
     for ids in probes:
-        vector = session.run([VECTORS], {"input_ids": ids[None]})[0][0]
+        vector = _run(session, path, [VECTORS], {"input_ids": ids[None]})[0]
         expected = reference.embed(ids, encoder.weights, encoder.shape, encoder.pooling)
         cosine = float(vector @ expected)
         # The condition is negated so that NaN fails too.
@@ -318,7 +319,7 @@ def _check_logits(
         inputs = {"input_ids": ids[None]}
         if reads_segment_ids(weights):
             inputs["token_type_ids"] = segment_ids[None]
-        found = float(session.run([LOGITS], inputs)[0][0])
+        found = float(_run(session, path, [LOGITS], inputs)[0])
         expected = reference.score(ids, segment_ids, weights, encoder.shape)
         if not abs(found - expected) <= _MAX_LOGIT_ERROR[precision]:
             raise ModelError(
@@ -365,7 +366,7 @@ def _check_unit_vectors(path: Path, probes: Sequence[Ids]) -> None:
     session = _load_session(path)
     inputs = [entry.name for entry in session.get_inputs()]
     for ids in probes:
-        vector = session.run([VECTORS], graph_inputs(inputs, ids[None]))[0][0]
+        vector = _run(session, path, [VECTORS], graph_inputs(inputs, ids[None]))[0]
         if not abs(float(np.linalg.norm(vector)) - 1) < 1e-4:
             raise ModelError(f"{path.name}: the output is not a unit vector; save the graph again")
 
@@ -374,7 +375,7 @@ def _check_finite_logits(path: Path, probes: Sequence[Ids]) -> None:
     session = _load_session(path)
     inputs = [entry.name for entry in session.get_inputs()]
     for ids in probes:
-        output = session.run(None, graph_inputs(inputs, ids[None]))[0]
+        output = _run(session, path, None, graph_inputs(inputs, ids[None]))
         logits = relevance_logits(output, name=path.name)
         if not np.isfinite(logits).all():
             raise ModelError(f"{path.name}: the score is not finite; download the file again")
@@ -384,4 +385,24 @@ def _load_session(path: Path) -> onnxruntime.InferenceSession:
     try:
         return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     except Exception as error:  # the runtime's errors have no common public root
-        raise ModelError(f"{path.name}: not loaded by ONNX Runtime ({error})") from error
+        raise ModelError(
+            f"{path.name}: not loaded by ONNX Runtime ({_first_line(error)})"
+        ) from error
+
+
+def _run(
+    session: onnxruntime.InferenceSession,
+    path: Path,
+    outputs: list[str] | None,
+    inputs: dict[str, Ids],
+) -> NDArray[np.generic]:
+    """Return the first output of a graph; raises `ModelError` if it fails."""
+    try:
+        found: NDArray[np.generic] = session.run(outputs, inputs)[0]
+    except Exception as error:  # the runtime's errors have no common public root
+        raise ModelError(f"{path.name}: fails in ONNX Runtime ({_first_line(error)})") from error
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
