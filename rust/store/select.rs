@@ -20,7 +20,7 @@ impl Store {
     /// Returns the documents that match `where_`: a JSON object of field -> condition, all of which
     /// must hold.
     ///
-    /// A field is `uri`, `title`, `lang`, `source` (the URI without its `#fragment`), `modified` (the
+    /// A field is `uri`, `title`, `lang`, `kind` (`code`, `prose` or `data`), `source` (the URI without its `#fragment`), `modified` (the
     /// time of its file in UTC, such as `2024-05-31T08:00:00Z`) or a metadata name; of a list, one
     /// element must match. Numbers compare with numbers, texts with texts. `!=` is "not `=`": a
     /// document without the field matches. Of a path, a text with wildcards is a glob, and one
@@ -179,6 +179,7 @@ impl Condition<'_> {
             "uri" => "(SELECT 'text' AS type, document.uri AS value)",
             "title" => "(SELECT 'text' AS type, document.title AS value)",
             "lang" => "(SELECT 'text' AS type, document.lang AS value)",
+            "kind" => "(SELECT 'text' AS type, document.kind AS value)",
             "source" => "(SELECT 'text' AS type, crx_source(document.uri) AS value)",
             "modified" => {
                 "(SELECT 'text' AS type, strftime('%Y-%m-%dT%H:%M:%SZ', \
