@@ -154,7 +154,7 @@ class RememberedRoots:
         )
 
     def patterns(self, uri: str, *, is_glob: bool) -> list[tuple[Root, str]]:
-        """Return the roots that a file or glob lies below, each with the exclude that matches it."""
+        """Return the roots that a file or glob lies below, each with its exclude for that."""
         found = []
         for root in self.roots:
             below = uri.removeprefix(f"{root.uri.rstrip('/')}/")
