@@ -53,14 +53,13 @@ def digest_of(path: Path) -> str:
 
 
 def use(hostile: Path, store: Path, *, is_carried: bool) -> str:
-    """Add a model, or load it from the store, and embed a text; return why that failed, or ""."""
+    """Add a model, or load it from the store; return why that failed, or ""."""
     try:
         if is_carried:
             carry(hostile, store)
-            load_embedder("carried").embed(["one line"])
+            load_embedder("carried")
         else:
             add_foreign_model(hostile, name="added", overrides=EMBEDDER)
-            load_embedder("added").embed(["one line"])
     except CrxError as error:
         return str(error)
     return ""

@@ -149,10 +149,12 @@ class Killer:
         assert len(asked - after.contexts.keys()) <= IN_FLIGHT, "contexts in flight were lost"
         # A removal that was killed after its commit has nothing left to remove.
         is_removed = arguments[0] == "remove" and arguments[1] not in before.texts
-        is_refusing = any("refuse" in word for word in arguments)
-        done = 1 if is_removed else 3 if is_refusing else 0
-        assert ended.code in (done, -9), ended.output
-        return ended.code == done
+        done = {1} if is_removed else {0}
+        # A run that finds what the model was asked before, and nothing new, ends with 0.
+        if any("refuse" in word for word in arguments):
+            done.add(3)
+        assert ended.code in (*done, -9), ended.output
+        return ended.code in done
 
 
 @pytest.fixture
