@@ -173,7 +173,7 @@ class Encoder:
         if self.kind == "reranker":
             return 1
         dense = self.weights.dense
-        return dense[-1].linear.bias.size if dense else self.shape.hidden
+        return dense[-1].linear.weight.shape[1] if dense else self.shape.hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ def _check_logits(
     session = _load_session(path)
     for ids in probes:
         segment_ids = (np.arange(len(ids)) > len(ids) // 2).astype(np.int64)
-        segment_ids = segment_ids % len(weights.segment_embeddings)
+        segment_ids = segment_ids % weights.segments
         inputs = {"input_ids": ids[None]}
         if reads_segment_ids(weights):
             inputs["token_type_ids"] = segment_ids[None]

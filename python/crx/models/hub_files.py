@@ -11,7 +11,7 @@ from crx.models.source_folder import GRAPHS
 _CONFIGURATION = re.compile(
     r"config\.json|modules\.json|sentence_bert_config\.json|config_sentence_transformers\.json"
     r"|tokenizer\.json|tokenizer_config\.json|README\.md|\d+_\w+/config\.json"
-    r"|\d+_Dense/model\.safetensors"
+    r"|\d+_(Dense|LayerNorm)/model\.safetensors"
 )
 _WEIGHTS = "model.safetensors"
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5")
