@@ -137,7 +137,7 @@ class EncoderWeights:
 
 def read_weights(folder: SourceFolder, shape: Architecture) -> EncoderWeights:
     """Read the weights of a folder; `ModelError` if one is missing or has the wrong shape."""
-    tensors = _load_tensors(folder.path)
+    tensors = load_tensors(folder.path)
     take = _Tensors(folder.path, tensors, _name_prefix(tensors, shape))
     d = shape.hidden
     take_unprefixed = _Tensors(folder.path, tensors, "")
@@ -196,7 +196,8 @@ def read_layers(path: Path, shape: Architecture) -> tuple[Architecture, tuple[La
     return shape, tuple(_layer(take, shape, index) for index in range(shape.layers))
 
 
-def _load_tensors(path: Path) -> Mapping[str, Array]:
+def load_tensors(path: Path) -> Mapping[str, Array]:
+    """Return the tensors of a folder by name; `ModelError` if its file is missing or damaged."""
     file = path_inside(path, "model.safetensors")
     if not file.exists():
         pickled = sorted(path.glob("*.bin"))
@@ -345,7 +346,7 @@ def _dense(folder: SourceFolder, name: str) -> DenseLayer:
     if not isinstance(inputs, int) or not isinstance(outputs, int):
         raise ModelError(f"{folder.path}/{name}: config.json has no in_features or out_features")
     path = path_inside(folder.path, name)
-    take = _Tensors(path, _load_tensors(path), "")
+    take = _Tensors(path, load_tensors(path), "")
     weight = np.ascontiguousarray(take("linear.weight", (outputs, inputs)).T)
     bias = take("linear.bias", (outputs,)) if config.get("bias", True) else None
     return DenseLayer(Linear(weight, bias), cast(DenseActivation, activation))
@@ -399,7 +400,7 @@ def _modules_head(folder: SourceFolder, size: int) -> ClassificationHead:
     return ClassificationHead(
         dense=inner.linear,
         activation=inner.activation,
-        norm=_norm(_Tensors(path, _load_tensors(path), ""), "norm", size),
+        norm=_norm(_Tensors(path, load_tensors(path), ""), "norm", size),
         out=_one_label(_dense(folder, out).linear),
         pooling="mean" if folder.pooling == "mean" else "cls",
     )

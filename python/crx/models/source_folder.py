@@ -82,6 +82,8 @@ _MAX_SEQUENCE = 1 << 20
 # layer: 8,192 tokens in one text take 1 GB.
 _MAX_ROTARY_SEQUENCE = 8192
 _MAX_LAYERS = 1000
+# Tokens that model2vec reads of a text if the folder does not name a number.
+_STATIC_SEQUENCE = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,8 @@ class SourceFolder:
     """The configuration of a model folder. `dense` names the folders of its projections.
 
     `head` names those of the dense layer, the norm and the classifier of a reranker whose head is
-    in modules; it is empty for a head among the encoder's weights.
+    in modules; it is empty for a head among the encoder's weights. `table` is the folder of the
+    token vectors of a static embedder, None for an encoder.
     `graph` is the path of its ONNX graph, None if the model is read from its weights. `pooling` is
     "graph" if the folder names none, so that the graph must pool.
     """
@@ -123,6 +126,7 @@ class SourceFolder:
     pooling: Pooling
     dense: tuple[str, ...]
     head: tuple[str, ...]
+    table: str | None
     sequence: int
     lower_case: bool
     query_prefix: str
@@ -150,14 +154,21 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
     if not path.is_dir():
         raise ModelError(f"{path}: no such folder; name the folder that holds config.json")
     graph = _find_graph(path, overrides.graph)
-    config = _read_json(path, "config.json", default=None if graph is None else {})
-    encoder_config = _read_json(path, "sentence_bert_config.json", default={})
     modules = _read_modules(path)
+    table = _table_module(modules)
+    is_required = graph is None and table is None
+    config = _read_json(path, "config.json", default=None if is_required else {})
+    encoder_config = _read_json(path, "sentence_bert_config.json", default={})
     head = _head_modules(modules)
-    kind = overrides.kind or ("reranker" if head else _kind(path, config))
     pooling: Pooling = _pooling(path, modules[1].path) if head else "none"
     dense: tuple[str, ...] = ()
-    if kind == "embedder":
+    if table is not None:
+        kind: ModelKind = "embedder"
+        sequence = overrides.sequence or _static_sequence(path, config)
+    else:
+        kind = overrides.kind or ("reranker" if head else _kind(path, config))
+        sequence = _sequence(path, config, encoder_config, overrides.sequence)
+    if kind == "embedder" and table is None:
         pooling, dense = _pooling_and_dense(path, modules, graph, overrides)
     query, passage = _prefixes(_read_json(path, "config_sentence_transformers.json", default={}))
     licence, languages = read_front_matter(path)
@@ -169,7 +180,8 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
         pooling=pooling,
         dense=dense,
         head=head,
-        sequence=_sequence(path, config, encoder_config, overrides.sequence),
+        table=table,
+        sequence=sequence,
         lower_case=bool(encoder_config.get("do_lower_case", False)),
         query_prefix=query if overrides.query_prefix is None else overrides.query_prefix,
         passage_prefix=passage if overrides.passage_prefix is None else overrides.passage_prefix,
@@ -324,9 +336,21 @@ def _read_modules(path: Path) -> list[_Module]:
         ]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(f"{listed}: not a list of modules ({error})") from error
-    if modules and modules[0].path:
+    if modules and modules[0].path and modules[0].kind == "Transformer":
         raise ModelError(f"{listed}: the transformer is in {modules[0].path!r}, not at the root")
     return modules
+
+
+def _table_module(modules: Sequence[_Module]) -> str | None:
+    """Return the folder of a static embedder's token vectors, "" for the root; None for others."""
+    if not modules or modules[0].kind != "StaticEmbedding":
+        return None
+    return modules[0].path.removeprefix(".")
+
+
+def _static_sequence(path: Path, config: Json) -> int:
+    """Return how many tokens a static embedder reads of a text."""
+    return _integer(path, {"max_length": _STATIC_SEQUENCE, **config}, "max_length")
 
 
 def _head_modules(modules: Sequence[_Module]) -> tuple[str, ...]:
