@@ -124,13 +124,7 @@ impl Store {
     /// Returns the document of that URI.
     pub fn document(&self, uri: &str) -> Result<Option<DocumentRow>> {
         let stored = self.stored_uri(uri);
-        let found = self.read(|db| {
-            match DocumentRow::find(db, "WHERE uri = ?", [&stored])?.pop() {
-                // An index of an earlier version has absolute URIs until it is opened for writing.
-                None if stored != uri => Ok(DocumentRow::find(db, "WHERE uri = ?", [uri])?.pop()),
-                found => Ok(found),
-            }
-        })?;
+        let found = self.read(|db| Ok(DocumentRow::find(db, "WHERE uri = ?", [&stored])?.pop()))?;
         Ok(found.map(|row| self.locate(row)))
     }
 
@@ -205,7 +199,7 @@ pub(super) fn is_object(json: &str) -> bool {
 }
 
 /// Changes the stored URI, the metadata and the time stamp of a document.
-pub(super) fn rename(
+fn rename(
     db: &Connection,
     mut document: DocumentRow,
     new: &str,

@@ -32,9 +32,8 @@ impl Store {
     pub fn select(&self, where_: &str) -> Result<Filter> {
         let fields: Map<String, Value> = serde_json::from_str(where_)
             .map_err(|error| Error::Invalid(format!("filter: not a JSON object ({error})")))?;
-        let is_relative = self.read(|db| self.has_relative_uris(db))?;
         let mut condition = Condition {
-            base: self.base.as_ref().filter(|_| is_relative),
+            base: self.base.as_ref(),
             ..Condition::default()
         };
         for (field, wanted) in &fields {

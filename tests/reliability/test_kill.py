@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import shutil
 from collections.abc import Callable, Mapping
@@ -17,10 +18,12 @@ from fault_injection.effort import Effort
 from fault_injection.processes import TIMEOUT_S, Command, Process
 
 import crx
+from crx.backends.fake.contextualizer import Faults
 from crx.errors import NotAnIndex
 from crx.types import Verification
 
 DOCUMENTS = 12
+CHUNKS = 60
 # One request is answered while the one before is stored.
 IN_FLIGHT = 1
 
@@ -77,6 +80,9 @@ IN_ONE_RUN = (
     ("index", "DOCS", "-q"),
     ("contextualize", "--with", "fake:latency=5ms", "-q"),
 )
+# The same with a model a third of whose contexts are rejected: its command ends with 3.
+REFUSING = Faults(refuse=0.34)
+WITH_REJECTIONS = (IN_ONE_RUN[0], ("contextualize", "--with", "fake:latency=5ms,refuse=0.34", "-q"))
 IN_TWO_PASSES = (("index", "DOCS", "--words", "-q"), ("embed", "-q"), IN_ONE_RUN[1])
 # The other commands that write to an index.
 MAINTENANCE = (
@@ -109,6 +115,7 @@ class Killer:
     chance: random.Random
     plant: Callable[[Path], None] = log_requests
     commands: tuple[tuple[str, ...], ...] = IN_ONE_RUN
+    is_refused: Callable[[str], bool] = lambda text: False
     seconds: float = 10.0
     kills: int = 0
 
@@ -132,7 +139,9 @@ class Killer:
         before = Content.of(index)
         command = Command(arguments, before=partial(self.plant, log))
         ended = Process(command, folder=self.folder).kill_after(seconds)
-        after, asked = Content.of(index), set(requests_in(log))
+        after = Content.of(index)
+        refused = self.is_refused
+        asked = {each for each in requests_in(log) if not refused(ast.literal_eval(each))}
         if arguments[0] == "remove":
             assert before.holds(after), "something came back"
         else:
@@ -141,9 +150,12 @@ class Killer:
         assert len(asked - after.contexts.keys()) <= IN_FLIGHT, "contexts in flight were lost"
         # A removal that was killed after its commit has nothing left to remove.
         is_removed = arguments[0] == "remove" and arguments[1] not in before.texts
-        done = 1 if is_removed else 0
-        assert ended.code in (done, -9), ended.output
-        return ended.code == done
+        done = {1} if is_removed else {0}
+        # A run that finds what the model was asked before, and nothing new, ends with 0.
+        if any("refuse" in word for word in arguments):
+            done.add(3)
+        assert ended.code in (*done, -9), ended.output
+        return ended.code in done
 
 
 @pytest.fixture
@@ -226,6 +238,31 @@ def test_lost_derived_files_are_made_anew_however_often_that_is_killed(
         shutil.copytree(tmp_path / "whole.crx", index)
         killer.finish(index)
         assert (Content.of(index), answers(index)) == expected
+        effort.done = killer.kills
+
+
+def test_runs_with_a_model_that_is_often_rejected_are_killed_and_end_as_an_uninterrupted_one(
+    docs: Path, effort: Effort, tmp_path: Path
+) -> None:
+    killer = Killer(
+        tmp_path,
+        effort.chance,
+        commands=WITH_REJECTIONS,
+        is_refused=lambda text: REFUSING.of(text) == "refuse",
+    )
+    killer.finish(tmp_path / "undisturbed", kill=False)
+    expected = Content.of(tmp_path / "undisturbed"), answers(tmp_path / "undisturbed")
+    assert 0.5 < len(expected[0].contexts) / CHUNKS < 0.8
+    # Only contextualize is killed.
+    killer.commands = WITH_REJECTIONS[:1]
+    killer.finish(tmp_path / "indexed", kill=False)
+    killer.commands = WITH_REJECTIONS[1:]
+    while killer.kills < effort.runs(quick=4, full=50):
+        index = tmp_path / "i.crx"
+        shutil.copytree(tmp_path / "indexed", index)
+        killer.finish(index)
+        assert (Content.of(index), answers(index)) == expected
+        shutil.rmtree(index)
         effort.done = killer.kills
 
 

@@ -184,7 +184,7 @@ def rerank(
         note = Note(
             f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
             f"{ms:g} ms; rank.rerank.ms={ms * 10:g} gives more time",
-            "time",
+            "limit",
         )
         return _not_reranked(fused, notes=(*notes, note))
     positions = candidates[: len(scores)]
@@ -198,7 +198,7 @@ def rerank(
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
     if len(scores) < len(candidates) or form:
         notes.append(
-            Note(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms", "time")
+            Note(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms", "limit")
         )
     ranking = Ranking(order[kept], fused.scores[kept])
     return RerankResult(ranking, scored, len(scores), tuple(notes))
