@@ -156,9 +156,9 @@ def test_outlines_weigh_more_once_the_document_is_known(folder: Path, tmp_path: 
     }  # fmt: skip
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)
-        parameters = index.search_models.parameters(["bm25"], has_vectors=False, rerank=False)
+        request = SearchRequest(query=QUESTION, rerank=False)
+        parameters = index.search_models.parameters(request, has_vectors=False)
         with index.searcher() as searcher:
-            request = SearchRequest(query=QUESTION)
             search = start_search(request, parameters=parameters, searcher=searcher)
             leg = RecordingLeg(search.legs.lexical, {})
             search_legs(search._replace(legs=search.legs._replace(lexical=leg)))
@@ -178,9 +178,9 @@ def test_outlines_weigh_as_the_kind_of_the_best_chunks_wants_if_no_document_is_n
     }  # fmt: skip
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)
-        parameters = index.search_models.parameters(["bm25"], has_vectors=False, rerank=False)
+        request = SearchRequest(query=query, rerank=False)
+        parameters = index.search_models.parameters(request, has_vectors=False)
         with index.searcher() as searcher:
-            request = SearchRequest(query=query)
             search = start_search(request, parameters=parameters, searcher=searcher)
             leg = RecordingLeg(search.legs.lexical, {})
             search_legs(search._replace(legs=search.legs._replace(lexical=leg)))

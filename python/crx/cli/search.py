@@ -269,9 +269,10 @@ def search_here(
     """Search an index in this process."""
     # Imported here: a search by a server is over before this is.
     from crx.index.reader import open_reader
+    from crx.retrieve.request import SearchRequest
 
     with open_reader(index_path, settings=settings) as index:
-        return index.search(query, **arguments)
+        return index.run(SearchRequest(query=query, **arguments))
 
 
 def _search_served(

@@ -207,6 +207,12 @@ class Settings:
     rank_rerank_min_relevance: float = _setting(
         0.0, "run", "reranked hits that score less are dropped, 0 to 1", least=0, most=1
     )
+    rules: str = _setting(
+        "",
+        "run",
+        "rules of plugins that order hits after those of crx, with spaces between; empty: none",
+        harmless=("",),
+    )
     budget_tokens: int = _setting(
         4000, "run", "budget of all passages together for window=auto", least=1
     )

@@ -34,8 +34,9 @@ MAX_COUNT = 2**31 - 1
 class SearchRequest:
     """The arguments of `Index.search`; raises `ValueError` for the first that is not valid.
 
-    None stands for the setting of that name. `without` names rules that the search leaves out, as
-    `crx search --without`.
+    None stands for the setting of that name. `rerank` is whether to rerank; None reranks a search
+    of both legs if the setting `reranker` is not empty. `without` names rules that the search
+    leaves out, as `crx search --without`.
     """
 
     query: str
@@ -46,6 +47,7 @@ class SearchRequest:
     legs: Sequence[Leg] = LEGS
     within_section: bool = False
     order: Literal["score", "document"] = "score"
+    rerank: bool | None = None
     match: Match = "words"
     without: Collection[str] = ()
 

@@ -65,8 +65,10 @@ DEEPER = 5
 DEEPEST = 2_000
 
 
-def make_rules(settings: Settings, *, rerank: Rerank | None) -> tuple[RankingRule, ...]:
-    """Return the rules of a search, in their order."""
+def make_rules(
+    settings: Settings, *, rerank: Rerank | None, further: Sequence[RankingRule] = ()
+) -> tuple[RankingRule, ...]:
+    """Return the rules of a search, in their order; `further` are those of plugins."""
     rules: list[RankingRule | None] = [
         UnknownWords(),
         Letters(),
@@ -75,6 +77,7 @@ def make_rules(settings: Settings, *, rerank: Rerank | None) -> tuple[RankingRul
         CopyFolding.of(settings),
         rerank,
         Verbatim(copy_share=settings.rank_copies_share),
+        *further,
     ]
     return tuple(rule for rule in rules if rule is not None)
 
@@ -160,10 +163,12 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
         if not rule.applies(given):
             return search
         after = rule.apply(given)
-        if not isinstance(after, Search):
-            raise TypeError(f"it returned {type(after).__name__}, not a Search")
         if after is given:
             return search
+        _require_order(after)
+        left_out = set(head.keys.tolist()).difference(
+            after.ranking.keys.tolist(), *after.copies.values()
+        )
     except CrxError:
         # Of damage, of an interrupt and of a model that is missing, the search is told itself.
         raise
@@ -171,9 +176,6 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
         what = f"{type(error).__name__}: {error}"
         note = f"the rule {rule.name} failed and is left out: {what}"
         return search.noting(Note(note, "failed"))
-    left_out = set(head.keys.tolist()).difference(
-        after.ranking.keys.tolist(), *after.copies.values()
-    )
     return _timed(
         search._replace(
             ranking=append(after.ranking, ranking.keys[reads:], ranking.scores[reads:]),
@@ -185,6 +187,19 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
         rule.name,
         started,
     )
+
+
+def _require_order(after: object) -> None:
+    """Raise `TypeError` for what a rule returned that has no order of candidates."""
+    if not isinstance(after, Search):
+        raise TypeError(f"it returned {type(after).__name__}, not a Search")
+    keys, scores = after.ranking.keys, after.ranking.scores
+    if not (isinstance(keys, np.ndarray) and isinstance(scores, np.ndarray)):
+        raise TypeError("its ranking has no arrays of keys and scores")
+    if keys.dtype.kind != "i" or keys.shape != scores.shape or keys.ndim != 1:
+        raise TypeError(f"its ranking has {keys.shape} keys for {scores.shape} scores")
+    if len(np.unique(keys)) < len(keys):
+        raise ValueError("its ranking has a key twice")
 
 
 def append(ranking: Ranking, keys: Keys, scores: NDArray[np.float32]) -> Ranking:
