@@ -129,6 +129,17 @@ def test_a_model_may_search_for_a_pattern_and_exclude_words(service: SearchServi
     assert count(query="whales -krill", index="sea") == 0
 
 
+def test_a_rule_can_be_left_out_of_a_search_and_is_not_offered_to_a_model(
+    service: SearchService,
+) -> None:
+    server = create_server(service, allow_write=False)
+    assert not call(server, "search", {"query": "krill", "without": ["code"]}).is_error
+    refused = call(server, "search", {"query": "krill", "without": ["colour"]})
+    assert "colour: no such rule; without leaves out spelling" in text_of(refused)
+    listed = ask(server, lambda client: client.list_tools()).tools
+    assert not any("without" in tool.input_schema["properties"] for tool in listed)
+
+
 def test_a_result_has_its_best_lines_and_fetch_reads_on_by_line(
     service: SearchService, folders: tuple[Path, Path]
 ) -> None:
