@@ -24,7 +24,6 @@ from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import make_rules
 from crx.retrieve.search_state import SearchParameters
-from crx.retrieve.timed_scoring import ScoringSpeed
 from crx.types import LEGS, Leg
 
 
@@ -43,7 +42,6 @@ class SearchModels:
         self._reranker = PerProcess(partial(_load_warm, load_reranker))
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
-        self._speed = PerProcess(ScoringSpeed)
         values = asdict(settings)
         self.weights = RankingWeights(**{name: values[name] for name in RankingWeights._fields})
 
@@ -111,7 +109,6 @@ class SearchModels:
             min_relevance=settings.min_relevance,
             cache=self._scores.get(),
             asked=bool(asked),
-            speed=self._speed.get(),
         )
 
 
