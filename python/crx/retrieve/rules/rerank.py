@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from crx.errors import ModelError
 from crx.ingest.embedding_prefix import embedding_prefix
-from crx.ingest.source_code import is_source_code
 from crx.protocols import Remote, Reranker
 from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
 from crx.retrieve.rows import ChunkRow
@@ -75,7 +74,7 @@ class Rerank:
         langs = search.searcher.langs
         undeclared = undeclared_langs(declared_langs(self.reranker), langs)
         unread = np.array([row.lang in undeclared for row in candidates], bool)
-        is_code = np.array([is_source_code(row.text) for row in candidates], bool)
+        is_code = np.array([row.kind == "code" for row in candidates], bool)
         reranked = rerank(
             search.query,
             Ranking(fused.keys[stored], fused.scores[stored]),
@@ -160,7 +159,7 @@ def rerank(
     if dropped := len(order) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
     if len(scores) < len(candidates):
-        notes.append(Note(f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms", "time"))
+        notes.append(Note(f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms", "limit"))
     ranking = Ranking(order[kept], fused.scores[kept])
     return RerankResult(ranking, scored, len(scores), tuple(notes))
 
