@@ -47,6 +47,7 @@ _STAGES = {
     "recency": "Recency",
     "rerank": "Reranker",
     "verbatim": "Exact match",
+    "definitions": "Definition",
 }
 
 
