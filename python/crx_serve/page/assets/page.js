@@ -226,7 +226,7 @@ function linkCitations(said, answer) {
 // Keys.
 
 function move(step) {
-  const links = [...document.querySelectorAll(".result .open")];
+  const links = [...document.querySelectorAll(".result .open")].filter((link) => link.checkVisibility());
   if (!links.length) return;
   const at = links.findIndex((link) => link.closest(".result").contains(document.activeElement));
   const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
