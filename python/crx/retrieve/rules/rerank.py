@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
-from crx.ingest.source_code import is_source_code
 from crx.protocols import Remote, Reranker
 from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
 from crx.retrieve.reranked_text import situated_excerpts, situated_text
@@ -83,7 +82,7 @@ class Rerank:
         langs = search.searcher.langs
         undeclared = undeclared_langs(declared_langs(self.reranker), langs)
         unread = np.array([row.lang in undeclared for row in candidates], bool)
-        is_code = np.array([is_source_code(row.text) for row in candidates], bool)
+        is_code = np.array([row.kind == "code" for row in candidates], bool)
         reranked = rerank(
             search.query,
             Ranking(fused.keys[stored], fused.scores[stored]),
