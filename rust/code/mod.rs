@@ -165,8 +165,8 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
     for at in best_of_files(candidates, &scores) {
         scores[at] += weights.path * score_path(&query, candidates[at].uri);
     }
-    let prose = 1.0
-        - (1.0 - weights.prose) * (2.0 * share).min(1.0) * prefer_code(&query, candidates);
+    let prose =
+        1.0 - (1.0 - weights.prose) * (2.0 * share).min(1.0) * prefer_code(&query, candidates);
     for (score, each) in scores.iter_mut().zip(candidates) {
         if each.kind != Kind::Code && !query.wants_prose {
             *score *= prose;

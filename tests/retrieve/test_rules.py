@@ -90,9 +90,9 @@ def test_a_number_that_decides_an_order_is_in_a_value_or_listed_here() -> None:
         for name in ORDER.keys() | OTHER.keys()
     }
     assert found == known
-    for file, names in CORE.items():
+    for file, listed in CORE.items():
         text = (ROOT / "rust" / file).read_text()
-        assert all(re.search(rf"^(?:pub )?const {name}: ", text, re.MULTILINE) for name in names)
+        assert all(re.search(rf"^(?:pub )?const {name}: ", text, re.MULTILINE) for name in listed)
 
 
 def test_the_numbers_that_decide_an_order_are_counted() -> None:
