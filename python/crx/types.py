@@ -26,9 +26,9 @@ Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 ContextStatus = Literal["ok", "retried", "rejected", "failed"]
 # "query": how the query was understood; "near": nothing has the words of the query; "nothing": why
-# nothing was found; "state": what the status of the index says, too; "time": candidates that there
-# was no time to rerank; "failed": a rule that failed.
-NoteKind = Literal["", "query", "near", "nothing", "state", "time", "failed"]
+# nothing was found; "state": what the status of the index says, too; "limit": candidates that a
+# limit of time or of tokens left out; "failed": a rule that failed.
+NoteKind = Literal["", "query", "near", "nothing", "state", "limit", "failed"]
 
 
 class Note(str):
@@ -191,7 +191,8 @@ class Hit:
     """A chunk that matches a query: its score, and the rank and raw score of each stage.
 
     `copies` is how many candidates were left out because they have its text, `also_in` the first
-    ten other documents that hold them.
+    ten other documents that hold them. `less_relevant` is true of a hit whose score is much lower
+    than that of the best one.
     """
 
     key: int
@@ -207,6 +208,7 @@ class Hit:
     stages: Mapping[str, Stage]
     copies: int = 0
     also_in: tuple[str, ...] = ()
+    less_relevant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,11 @@ class Passage:
     anchor: Anchor | None = None
     line: int | None = None
     folder: str = ""
+
+    @property
+    def less_relevant(self) -> bool:
+        """Whether all hits of the passage are less relevant than the best of the search."""
+        return all(hit.less_relevant for hit in self.hits)
 
     def __repr__(self) -> str:
         """Return the location, the score and the start of the text in one line."""
