@@ -373,7 +373,10 @@ BUILDERS: dict[str, list[Build]] = {
         lambda n: ods({"A": [ROW * n]}),
         lambda n: ods({f"A{k}": [ROW] for k in range(n)}),
     ],
-    ".xls": [lambda n: excel_97({"A": [ROW] * min(n, 2000)})],
+    ".xls": [
+        lambda n: excel_97({"A": [ROW] * min(n, 2000)}),
+        lambda n: excel_97({f"A{k}": [ROW] for k in range(min(n, 300))}),
+    ],
     ".odt": [
         lambda n: odf(f"<office:text>{'<text:p>Tar</text:p>' * n}</office:text>"),
         lambda n: odf(f"<office:text>{'<text:h>Tar</text:h>' * n}</office:text>"),
