@@ -334,6 +334,14 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         ("<script>", "</", ""),
         ("", "a", ""),
     ],
+    ".xml": [
+        ("<a>", "<b>", ""),
+        ("<a>", "<b>one two three four</b>", "</a>"),
+        ("<a>one two three four", "<b/>", "</a>"),
+        ("<a ", "b№='c' ", ">one two three four</a>"),
+        ("<a>", "&lt;b>one two three four&lt;/b> ", "</a>"),
+        ("<a>", "<b><title>one two three four</title></b>", "</a>"),
+    ],
 }
 P = "<w:p><w:r><w:t>A road</w:t></w:r></w:p>"
 ROW = ["road", 12.0, "tar"]

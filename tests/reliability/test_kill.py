@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import gzip
 import random
 import shutil
-import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -96,29 +94,13 @@ MAINTENANCE = (
 )
 
 
-# What brings an index that an earlier version made up to date: its BM25 leg, its tables, its rows.
-UPGRADE = (
-    ("search", "krill licence"),
+# What makes the derived files of an index anew.
+REBUILD = (
+    ("status",),
     ("index", "DOCS", "-q"),
     ("index", "--rehash", "-q"),
     ("verify",),
 )
-DATA = Path(__file__).parent.parent / "data"
-
-
-def make_format_1(index: Path) -> None:
-    """Make an index without the table of pieces and without derived files."""
-    index.mkdir()
-    (index / "crx.db").write_bytes(gzip.decompress((DATA / "format-1.db.gz").read_bytes()))
-
-
-def make_analyzer_1(index: Path) -> None:
-    """Make an index whose BM25 leg has the terms of an earlier analyzer."""
-    with tarfile.open(DATA / "analyzer-1.tar.gz") as archive:
-        archive.extractall(index.parent / "unpacked", filter="data")
-    (index.parent / "unpacked" / "notes.crx").rename(index)
-    (index.parent / "docs").mkdir(exist_ok=True)
-    (index.parent / "docs" / "terms.md").write_text("# Terms\n\nThe license of the organization.\n")
 
 
 @dataclass(slots=True)
@@ -240,20 +222,20 @@ def test_commands_that_maintain_an_index_are_killed_and_end_as_undisturbed_ones(
         effort.done = killer.kills
 
 
-@pytest.mark.parametrize("make", [make_format_1, make_analyzer_1])
-def test_an_older_index_is_killed_while_it_is_brought_up_to_date_and_ends_as_an_undisturbed_one(
-    docs: Path, effort: Effort, tmp_path: Path, make: Callable[[Path], None]
+def test_lost_derived_files_are_made_anew_however_often_that_is_killed(
+    docs: Path, effort: Effort, tmp_path: Path
 ) -> None:
-    killer = Killer(tmp_path, effort.chance, commands=UPGRADE)
-    index = tmp_path / "older" / "i.crx"
-    index.parent.mkdir()
-    make(index)
+    killer = Killer(tmp_path, effort.chance)
+    killer.finish(tmp_path / "whole.crx", kill=False)
+    shutil.rmtree(tmp_path / "whole.crx" / "derived")
+    killer.commands = REBUILD
+    index = tmp_path / "i.crx"
+    shutil.copytree(tmp_path / "whole.crx", index)
     killer.finish(index, kill=False)
     expected = Content.of(index), answers(index)
-    assert len(expected[0].texts) > DOCUMENTS
     while killer.kills < effort.runs(quick=2, full=150):
         shutil.rmtree(index)
-        make(index)
+        shutil.copytree(tmp_path / "whole.crx", index)
         killer.finish(index)
         assert (Content.of(index), answers(index)) == expected
         effort.done = killer.kills

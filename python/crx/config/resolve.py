@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crx.config.files import (
@@ -23,9 +23,11 @@ from crx.config.folder_descriptions import FolderDescriptions
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
+    RENAMED,
     Settings,
     Value,
     describe,
+    make_settings,
     nearest,
     parse,
 )
@@ -71,7 +73,7 @@ def resolve(
     templates: dict[str, str] = {}
     descriptions: dict[str, str] = {}
     project = ""
-    origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
+    origins = dict.fromkeys((each.name for each in describe()), "default")
     for file in _files(environ, folder or Path.cwd(), ignored):
         templates |= file.templates
         descriptions |= file.descriptions or {}
@@ -88,8 +90,8 @@ def resolve(
             origins[name] = ARGUMENT
     for warning in ignored:
         warnings.warn(warning, ConfigWarning, stacklevel=2)
-    settings = Settings(**values)  # type: ignore[arg-type]
-    return Resolved(settings, origins, templates, FolderDescriptions(descriptions, project))
+    folders = FolderDescriptions(descriptions, project)
+    return Resolved(make_settings(values), origins, templates, folders)
 
 
 def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list[SettingsFile]:
@@ -125,12 +127,17 @@ def _variables(environ: Mapping[str, str], ignored: list[str]) -> dict[str, tupl
     """Return the variables that set a setting, and their values, by its name; adds to the
     warnings.
     """
-    settings = {f"CRX_{each.name.upper()}": each.name for each in describe()}
+    settings = {f"CRX_{each.field.upper()}": each.name for each in describe()}
+    fields = {name: variable for variable, name in settings.items()}
+    renamed = {f"CRX_{old.upper()}": new for old, new in RENAMED.items()}
     others = {each.name for each in ENVIRONMENT}
     found: dict[str, tuple[str, str]] = {}
     for variable, value in environ.items():
         if variable in settings:
             found[settings[variable]] = variable, value
+        elif variable in renamed:
+            now = ", ".join(fields[name] for name in renamed[variable])
+            ignored.append(f"{variable}: ignored; it is called {now} now")
         elif _is_misspelt(variable, others):
             near = nearest(variable, [*settings, *others])
             hint = f"did you mean {near}?" if near else '"crx help environment" lists them'

@@ -218,10 +218,10 @@ def _rerank_rule(
     timed = TimedReranker(reranker, stored_scores=stored_scores)
     return Rerank(
         reranker=timed,
-        reads=settings.rerank_depth,
-        weight=settings.rerank_weight,
-        ms=settings.rerank_ms,
-        min_relevance=settings.min_relevance,
+        reads=settings.rank_rerank_depth,
+        weight=settings.rank_rerank_weight,
+        ms=settings.rank_rerank_ms,
+        min_relevance=settings.rank_rerank_min_relevance,
         cache=ScoreCache(),
         clock=timed.clock,
         by_excerpts=not isinstance(reranker, Remote),

@@ -204,8 +204,8 @@ def test_where_fewer_than_ten_fit_the_fused_order_stays_and_a_note_says_so(
     assert found.ranking.keys.tolist() == list(range(30))
     assert (found.scored_count, len(table.texts_scored)) == (0, 2)
     assert found.notes == (
-        "not reranked: fewer than 10 of 30 candidates fit into 300 ms; rerank_ms=3000 gives more "
-        "time",
+        "not reranked: fewer than 10 of 30 candidates fit into 300 ms; rank.rerank.ms=3000 "
+        "gives more time",
     )
 
 
@@ -474,21 +474,21 @@ def test_a_call_overrides_whether_hits_are_reranked(docs: Path) -> None:
 
 
 def test_candidates_beyond_the_depth_have_no_score_of_the_reranker(docs: Path) -> None:
-    hits = make_index(docs, rerank_depth=1).search("whale song").hits
+    hits = make_index(docs, **{"rank.rerank.depth": 1}).search("whale song").hits
     assert ["rerank" in hit.stages for hit in hits] == [True] + [False] * (len(hits) - 1)
     assert len(hits) > 1
 
 
 def test_a_relevance_threshold_without_a_reranker_is_an_error(docs: Path) -> None:
-    result = make_index(docs, min_relevance=0.8).search("krill tonnes")
+    result = make_index(docs, **{"rank.rerank.min_relevance": 0.8}).search("krill tonnes")
     assert [hit.stages["rerank"].score > 0.8 for hit in result.hits] == [True]
-    with pytest.raises(UsageError, match=r"min_relevance is 0\.8, and only a reranker's scores"):
-        make_index(docs, min_relevance=0.8, reranker="").search("krill")
+    with pytest.raises(UsageError, match=r"min_relevance is 0\.8, and only a"):
+        make_index(docs, reranker="", **{"rank.rerank.min_relevance": 0.8}).search("krill")
     with pytest.raises(UsageError, match="only a reranker's scores"):
-        make_index(docs, min_relevance=0.8).search("krill", rerank=False)
+        make_index(docs, **{"rank.rerank.min_relevance": 0.8}).search("krill", rerank=False)
 
 
-@pytest.mark.parametrize("name", ["min_relevance", "rerank_weight"])
+@pytest.mark.parametrize("name", ["rank.rerank.min_relevance", "rank.rerank.weight"])
 def test_a_share_above_1_is_refused(name: str, docs: Path) -> None:
     with pytest.raises(UsageError, match=f"{name} must be at most 1, not 2"):
         make_index(docs, **{name: 2})

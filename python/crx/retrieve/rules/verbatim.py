@@ -189,7 +189,7 @@ def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[int, boo
     # A value is given anywhere, as in the calls of tests.
     if declared > VALUE:
         return -declared, False, 0 if is_ordered else row.uri.count("/")
-    is_prose = is_ordered and not _native.is_source(row.uri, row.text)
+    is_prose = is_ordered and row.kind != "code"
     return 0, is_prose, row.uri.count("/")
 
 
@@ -215,7 +215,7 @@ def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
     return {
         key: max(_native.declaration(row.uri, row.text, word), VALUE)
         for key, row in search.rows.read(keys).items()
-        if _native.is_source(row.uri, row.text)
+        if row.kind == "code"
     }
 
 
