@@ -383,7 +383,7 @@ BUILDERS: dict[str, list[Build]] = {
         lambda n: ods({f"A{k}": [ROW] for k in range(n)}),
     ],
     ".xls": [
-        lambda n: excel_2(n),  # noqa: PLW0108 - defined below
+        lambda n: excel_2(n),
         lambda n: excel_97({f"A{k}": [ROW] for k in range(min(n, 300))}),
     ],
     ".odt": [
