@@ -230,3 +230,19 @@ def test_a_change_by_the_user_keeps_trust_and_gives_none_to_what_was_there(
     path.write_text(HOSTILE)
     write(path, {"k": 8}, environ=environ)
     assert untrusted_names(read_settings(path), environ=environ) != []
+
+
+def test_the_settings_of_an_installation_are_the_weakest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    share = tmp_path / "share" / "crx"
+    share.mkdir(parents=True)
+    (share / "config.toml").write_text('embedder = "e5-fast"\n')
+    environ = {"CRX_HOME": str(tmp_path / "home")}
+    resolved = resolve(environ=environ, folder=tmp_path)
+    assert resolved.settings.embedder == "e5-fast"
+    assert resolved.origins["embedder"] == str(share / "config.toml")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text('embedder = "hashed"\n')
+    assert resolve(environ=environ, folder=tmp_path).settings.embedder == "hashed"

@@ -48,7 +48,6 @@ def test_no_number_of_an_order_stands_beside_a_rule() -> None:
         "FEWEST_CHUNKS": "below it there is no distribution",
         "_MOST_CHUNKS": "a limit of time",
         "_COMPARED": "a limit of time",
-        "LEAST_SCORED": "below it the fused order stays",
         "_DAY_S": "seconds",
     }
     found = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,11 @@ def user_file(environ: Mapping[str, str]) -> Path:
     import platformdirs  # 10 ms that only this path pays
 
     return Path(platformdirs.user_config_dir("crx")) / "config.toml"
+
+
+def installation_file() -> Path:
+    """Return the path of the settings that came with this installation, such as of a bundle."""
+    return Path(sys.prefix) / "share" / "crx" / "config.toml"
 
 
 def project_file(folder: Path) -> Path | None:

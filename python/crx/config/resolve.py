@@ -1,7 +1,8 @@
 """The settings in effect: which value of which source wins.
 
 A value is looked up in this order: argument, `CRX_*` variable, project file (`crx.toml` in the
-current folder or above), user file (`config.toml` in the user's configuration folder), default.
+current folder or above), user file (`config.toml` in the user's configuration folder), file of the
+installation (`share/crx/config.toml`, which a bundle brings), default.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from crx.config.files import (
     SettingsFile,
+    installation_file,
     leads_out,
     project_file,
     read_settings,
@@ -96,10 +98,8 @@ def resolve(
 
 def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list[SettingsFile]:
     """Return the settings files that exist, the one that wins last; adds to the warnings."""
-    files = []
-    user = user_file(environ)
-    if user.is_file():
-        files.append(read_settings(user))
+    own = (installation_file(), user_file(environ))
+    files = [read_settings(each) for each in own if each.is_file()]
     path = project_file(folder)
     if path is not None and leads_out(path, folder=path.parent):
         ignored.append(

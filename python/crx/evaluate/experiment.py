@@ -40,7 +40,7 @@ from crx.evaluate.timed_models import QueryVectors, TimedReranker
 from crx.index.handle import Index
 from crx.index.handle import open as open_index
 from crx.ingest.report import Progress
-from crx.protocols import Generator, Remote, Reranker
+from crx.protocols import Generator, Reranker
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.types import Document
@@ -224,7 +224,6 @@ def _rerank_rule(
         min_relevance=settings.rank_rerank_min_relevance,
         cache=ScoreCache(),
         clock=timed.clock,
-        by_excerpts=not isinstance(reranker, Remote),
     )
 
 

@@ -25,6 +25,7 @@ from crx.retrieve.ports import Keys, Searcher
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rules.code import CodeOrder
 from crx.retrieve.rules.copies import CopyFolding
+from crx.retrieve.rules.definitions import Definitions
 from crx.retrieve.rules.letters import Letters
 from crx.retrieve.rules.recency import Recency
 from crx.retrieve.rules.rerank import Rerank
@@ -57,6 +58,7 @@ RULES = (
     "copies",
     "rerank",
     "verbatim",
+    "definitions",
 )
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
@@ -77,6 +79,7 @@ def make_rules(
         CopyFolding.of(settings),
         rerank,
         Verbatim(copy_share=settings.rank_copies_share),
+        Definitions(),
         *further,
     ]
     return tuple(rule for rule in rules if rule is not None)

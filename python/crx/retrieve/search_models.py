@@ -23,7 +23,6 @@ from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import make_rules
 from crx.retrieve.search_state import RankingRule, SearchParameters
-from crx.retrieve.timed_scoring import ScoringSpeed
 from crx.types import LEGS
 
 
@@ -45,7 +44,6 @@ class SearchModels:
         self._reranker = PerProcess(partial(_load_warm, load_reranker))
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
-        self._speed = PerProcess(ScoringSpeed)
         self.weights = RankingWeights.of(settings)
 
     @property
@@ -110,7 +108,6 @@ class SearchModels:
             min_relevance=settings.rank_rerank_min_relevance,
             cache=self._scores.get(),
             asked=bool(asked),
-            speed=self._speed.get(),
         )
 
 

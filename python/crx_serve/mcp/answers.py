@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -53,10 +54,15 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `search`, best passage or file first; or `locations`, a line each."""
+    """The answer of `search`, best passage or file first; or `locations`, a line each.
+
+    `less_relevant` are passages that score much lower than the best: a line for each document, its
+    id, path and their lines or pages.
+    """
 
     results: list[ToolResult]
     locations: list[str] = []
+    less_relevant: list[str] = []
     notes: list[str] = []
 
 
@@ -107,13 +113,33 @@ class ToolStatus(Struct, frozen=True, kw_only=True):
 
 def as_tool_passages(found: SearchResults) -> ToolResults:
     """Return the passages of a search for a model, whole."""
-    return ToolResults(results=[_result(each) for each in found.passages], notes=[*found.notes])
+    return _with_tail(found, _result)
 
 
 def as_tool_lines(found: SearchResults) -> ToolResults:
     """Return where passages of a search are, with the best lines of each."""
-    results = [_best_lines(each, query=found.query) for each in found.passages]
-    return ToolResults(results=results, notes=[*found.notes])
+    return _with_tail(found, partial(_best_lines, query=found.query))
+
+
+def _with_tail(found: SearchResults, describe: Callable[[FoundPassage], ToolResult]) -> ToolResults:
+    """Return the passages of a search, and of less relevant ones their locations alone."""
+    return ToolResults(
+        results=[describe(each) for each in found.passages if not each.less_relevant],
+        less_relevant=_by_document([each for each in found.passages if each.less_relevant]),
+        notes=[*found.notes],
+    )
+
+
+def _by_document(passages: Sequence[FoundPassage]) -> list[str]:
+    """Return a line for each document with the positions of its passages, best first."""
+    positions: dict[str, list[str]] = {}
+    for each in passages:
+        found = positions.setdefault(f"{each.id} {each.uri}", [])
+        found += [str(each.lines[0]) if each.lines else _page(each)]
+    return [
+        f"{document}: {', '.join(filter(None, found))}".removesuffix(": ")
+        for document, found in positions.items()
+    ]
 
 
 def as_tool_files(found: SearchResults) -> ToolResults:
