@@ -64,7 +64,9 @@ class CodeOrder:
         # A chunk that was removed from the store since the legs were searched is no candidate.
         stored = np.array([key in rows for key in keys.tolist()], bool)
         keys, scores = keys[stored], scores[stored]
-        given = [(rows[key].doc, rows[key].uri, rows[key].kind, rows[key].text) for key in keys.tolist()]
+        given = [
+            (rows[key].doc, rows[key].uri, rows[key].kind, rows[key].text) for key in keys.tolist()
+        ]
         order, scores = _native.rank_code(
             search.query,
             given,
