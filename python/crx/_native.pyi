@@ -346,6 +346,15 @@ def find_originals(query: str, rows: Sequence[tuple[str, str, str]], *, share: f
 def is_source(uri: str, text: str) -> bool:
     """Return whether a chunk is source code: by the extension of its path, else by its text."""
 
+def query_symbols(query: str) -> list[str]:
+    """Return the names of source code that a query has: `parse_args`, its only word."""
+
+def defining(rows: Sequence[tuple[str, str]], name: str) -> list[bool]:
+    """Return whether each chunk, a URI and a text, defines a name as a function or a type."""
+
+def is_aside(path: str) -> bool:
+    """Return whether a path below a project is that of a test, an example or foreign code."""
+
 def is_source_code(text: str) -> bool:
     """Return whether a text is source code or the like, such as a table of symbols."""
 

@@ -15,6 +15,7 @@ import mcp_types as types
 import msgspec
 
 from crx.errors import CrxError
+from crx.retrieve.operators import parse_pattern
 from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import (
     FETCHED_CHARS,
@@ -25,11 +26,16 @@ from crx_serve.mcp.answers import (
     as_tool_files,
     as_tool_lines,
     as_tool_locations,
+    as_tool_matches,
     as_tool_passages,
     as_tool_status,
 )
+from crx_serve.mcp.arguments import read_arguments
+from crx_serve.mcp.matching_lines import MatchingLines
 from crx_serve.mcp.refresh import RefreshQuery, refresh_indexes
 from crx_serve.mcp.schemas import input_schema, output_schema
+from crx_serve.mcp.source_requests import OutlineQuery, ReferencesQuery, RelatedQuery
+from crx_serve.mcp.source_tools import find_references, find_related, outline_file
 from crx_serve.requests import (
     MAX_HITS,
     MAX_TEXT_CHARS,
@@ -76,7 +82,7 @@ class SearchTool:
     ) -> types.CallToolResult:
         """Validate the arguments and run the tool; a failure is a result that says why."""
         try:
-            request = msgspec.convert(dict(arguments), self.request)
+            request = read_arguments(arguments, self.request)
             answer = self.run(service, request, on_progress)
         except msgspec.ValidationError as error:
             known = ", ".join(self.request.__struct_fields__)
@@ -94,6 +100,7 @@ class ToolSearch(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     k: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS, description="Chunks to find.")] | None = None
     form: Literal["lines", "full", "files", "locations"] = "lines"
+    cursor: Annotated[str, msgspec.Meta(description="Of lines of a pattern.")] = ""
 
 
 READING = (
@@ -112,6 +119,24 @@ READING = (
         request=FetchQuery,
         answer=ToolDocument,
         run=lambda service, request, _: _fetch(service, request),
+    ),
+    SearchTool(
+        name="outline",
+        description="List the definitions or headings of a file, with their lines.",
+        request=OutlineQuery,
+        run=lambda service, request, _: outline_file(service, request),
+    ),
+    SearchTool(
+        name="references",
+        description="Find where a name is defined, called, imported, tested and documented.",
+        request=ReferencesQuery,
+        run=lambda service, request, _: find_references(service, request),
+    ),
+    SearchTool(
+        name="related",
+        description="Find uses of the definition at a line, and definitions of what it uses.",
+        request=RelatedQuery,
+        run=lambda service, request, _: find_related(service, request),
     ),
     SearchTool(
         name="list",
@@ -137,10 +162,9 @@ WRITING = (
 )
 
 
-# Chunks that a search finds unless the model asks for more: ten results with two lines each.
+# Chunks that a search finds unless the model asks for more.
 _FOUND = 10
 _ANSWERS = {
-    "lines": as_tool_lines,
     "full": as_tool_passages,
     "files": as_tool_files,
     "locations": as_tool_locations,
@@ -149,12 +173,17 @@ _ANSWERS = {
 
 def _search(service: SearchService, request: ToolSearch) -> ToolResults:
     given = msgspec.structs.asdict(request)
-    form = given.pop("form")
-    if form in ("lines", "files"):
+    form, cursor = given.pop("form"), given.pop("cursor")
+    is_short = form in ("lines", "files")
+    if is_short:
         given["k"] = request.k or _FOUND
         # The lines are those of the chunks: what is around them is read by fetch.
         given["window"] = 0
-    return _ANSWERS[form](service.search(msgspec.convert(given, SearchQuery)))
+    asked = msgspec.convert(given, SearchQuery)
+    if form == "lines" and parse_pattern(request.query, match=request.match):
+        return as_tool_matches(MatchingLines(service, asked), service, cursor=cursor)
+    found = service.search(asked)
+    return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
 
 
 def _fetch(service: SearchService, request: FetchQuery) -> ToolDocument:
