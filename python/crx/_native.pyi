@@ -41,11 +41,11 @@ __all__ = [
     "dense_topk",
     "detect_lang",
     "digest",
+    "document_kind",
     "document_lang",
     "expand_spans",
     "find_originals",
     "fuse_scores",
-    "is_source",
     "is_source_code",
     "letter_scores",
     "outline",
@@ -343,8 +343,12 @@ def find_originals(query: str, rows: Sequence[tuple[str, str, str]], *, share: f
     terms in a row, unless it or its document has a word of the query that the earlier one lacks.
     """
 
-def is_source(uri: str, text: str) -> bool:
-    """Return whether a chunk is source code: by the extension of its path, else by its text."""
+def document_kind(uri: str, text: str) -> Literal["code", "prose", "data"]:
+    """Return the kind of a document, by its path, else by its whole text.
+
+    The store has it of each document (`DocumentRow.kind`) and chunk (`ChunkRow.kind`), and a filter
+    as the field `kind`.
+    """
 
 def query_symbols(query: str) -> list[str]:
     """Return the names of source code that a query has: `parse_args`, its only word."""
@@ -394,7 +398,7 @@ def source_languages() -> dict[str, str]:
 
 def rank_code(
     query: str,
-    rows: Sequence[tuple[int, str, str]],
+    rows: Sequence[tuple[int, str, str, str]],
     scores: NDArray[np.float32],
     *,
     definition: float,
@@ -406,7 +410,7 @@ def rank_code(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Order candidates by what definitions, paths and kinds of files say of source code.
 
-    A row is the number of a document, its URI and the text of a chunk; `scores` are theirs, best
+    A row is the number of a document, its URI, its kind and the text of a chunk; `scores` are theirs, best
     first. Returns the indexes of the rows in their new order and their scores, of which the best is
     the best of the old ones. Nothing changes if none of the ten best rows is source code.
     """
@@ -489,6 +493,7 @@ class DocumentRow:
     uri: str
     title: str
     lang: str
+    kind: Literal["code", "prose", "data"]
     metadata: str
     source_hash: bytes
     source_size: int
@@ -502,6 +507,7 @@ class ChunkRow:
     uri: str
     title: str
     lang: str
+    kind: Literal["code", "prose", "data"]
     ordinal: int
     start: int
     end: int

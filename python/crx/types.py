@@ -26,9 +26,9 @@ Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 ContextStatus = Literal["ok", "retried", "rejected", "failed"]
 # "query": how the query was understood; "near": nothing has the words of the query; "nothing": why
-# nothing was found; "state": what the status of the index says, too; "time": candidates that there
-# was no time to rerank; "failed": a rule that failed.
-NoteKind = Literal["", "query", "near", "nothing", "state", "time", "failed"]
+# nothing was found; "state": what the status of the index says, too; "limit": candidates that a
+# limit of time or of tokens left out; "failed": a rule that failed.
+NoteKind = Literal["", "query", "near", "nothing", "state", "limit", "failed"]
 
 
 class Note(str):

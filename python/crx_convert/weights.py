@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,18 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from crx.errors import ModelError
-from crx.models.source_folder import Architecture, SourceFolder, path_inside, read_dense_config
+from crx.models.source_folder import (
+    Activation,
+    Architecture,
+    SourceFolder,
+    parse_activation,
+    path_inside,
+    read_config,
+)
 
 Array = NDArray[np.float32]
-TensorReader = Callable[[str, tuple[int, ...]], Array]
+DenseActivation = Literal["identity", "tanh", "gelu"]
+
 
 # Columns per scale in `Q4Matrix`.
 BLOCK_SIZE = 32
@@ -48,10 +56,10 @@ class Q4Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """`x @ weight + bias`: weight (inputs, outputs), bias (outputs,)."""
+    """`x @ weight + bias`: weight (inputs, outputs), bias (outputs,) or None."""
 
     weight: Array
-    bias: Array
+    bias: Array | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +72,21 @@ class LayerNorm:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One encoder layer: attention, its layer norm, the feed-forward network, its layer norm."""
+    """One encoder layer: attention, its layer norm, the feed-forward network, its layer norm.
+
+    With a `gate`, the activation of `up` is multiplied by it. The norm of attention is None in the
+    first layer of ModernBERT.
+    """
 
     query: Linear
     key: Linear
     value: Linear
     out: Linear
-    attention_norm: LayerNorm
+    attention_norm: LayerNorm | None
     up: Linear
     down: Linear
     norm: LayerNorm
+    gate: Linear | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,54 +94,76 @@ class DenseLayer:
     """A projection of the pooled vector."""
 
     linear: Linear
-    activation: Literal["identity", "tanh"]
+    activation: DenseActivation
 
 
 @dataclass(frozen=True, slots=True)
 class ClassificationHead:
-    """A reranker's classification head: the first token, `dense`, tanh, `out`, one logit.
+    """A reranker's classification head: `dense`, the activation, the norm, `out`, one logit.
 
-    For a model with two labels, the logit is the second label's minus the first's: its sigmoid is
-    the softmax of the two.
+    It reads the first token, or the mean of all. For a model with two labels, the logit is the
+    second label's minus the first's: its sigmoid is the softmax of the two.
     """
 
     dense: Linear
     out: Linear
+    activation: Activation | DenseActivation = "tanh"
+    norm: LayerNorm | None = None
+    pooling: Literal["cls", "mean"] = "cls"
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderWeights:
     """All weights of an encoder. Row 0 of `position_embeddings` is that of the first token.
 
-    `segment_embeddings` has one row if the model does not use segment ids.
+    `segment_embeddings` has one row if the model does not use segment ids. ModernBERT has neither
+    table, and a norm after the last layer.
     """
 
     word_embeddings: Array | Q4Matrix
-    position_embeddings: Array
-    segment_embeddings: Array
+    position_embeddings: Array | None
+    segment_embeddings: Array | None
     norm: LayerNorm
     layers: tuple[Layer, ...]
     dense: tuple[DenseLayer, ...]
     head: ClassificationHead | None
+    final_norm: LayerNorm | None = None
+
+    @property
+    def segments(self) -> int:
+        """The number of segment ids that the model tells apart, at least 1."""
+        return 1 if self.segment_embeddings is None else len(self.segment_embeddings)
 
 
 def read_weights(folder: SourceFolder, shape: Architecture) -> EncoderWeights:
     """Read the weights of a folder; `ModelError` if one is missing or has the wrong shape."""
-    tensors = _load_tensors(folder.path)
-    take = _tensor_reader(folder.path, tensors, _name_prefix(tensors, shape))
+    tensors = load_tensors(folder.path)
+    take = _Tensors(folder.path, tensors, _name_prefix(tensors, shape))
     d = shape.hidden
-    word_embeddings = take("embeddings.word_embeddings.weight", (shape.vocabulary, d))
+    take_unprefixed = _Tensors(folder.path, tensors, "")
+    head = (
+        _head(folder, take, take_unprefixed, shape, _label_count(tensors))
+        if folder.kind == "reranker"
+        else None
+    )
+    dense = tuple(_dense(folder, name) for name in folder.dense)
+    if shape.rotary is not None:
+        return EncoderWeights(
+            word_embeddings=take(_MODERN_TABLE, (shape.vocabulary, d)),
+            position_embeddings=None,
+            segment_embeddings=None,
+            norm=_modern_norm(take, "embeddings.norm", d),
+            layers=tuple(_modern_layer(take, shape, index) for index in range(shape.layers)),
+            dense=dense,
+            head=head,
+            final_norm=_modern_norm(take, "final_norm", d),
+        )
+    word_embeddings = take(_TABLE, (shape.vocabulary, d))
     position_embeddings = take("embeddings.position_embeddings.weight", (shape.positions, d))
     segment_embeddings = (
         take("embeddings.token_type_embeddings.weight", (shape.segments, d))
         if shape.segments
         else np.zeros((1, d), np.float32)
-    )
-    take_unprefixed = _tensor_reader(folder.path, tensors, "")
-    head = (
-        _head(take, take_unprefixed, shape, _label_count(tensors))
-        if folder.kind == "reranker"
-        else None
     )
     return EncoderWeights(
         word_embeddings=word_embeddings,
@@ -136,7 +171,7 @@ def read_weights(folder: SourceFolder, shape: Architecture) -> EncoderWeights:
         segment_embeddings=segment_embeddings,
         norm=_norm(take, "embeddings.LayerNorm", d),
         layers=tuple(_layer(take, shape, index) for index in range(shape.layers)),
-        dense=tuple(_dense(folder, name) for name in folder.dense),
+        dense=dense,
         head=head,
     )
 
@@ -157,11 +192,12 @@ def read_layers(path: Path, shape: Architecture) -> tuple[Architecture, tuple[La
     if not wide:
         raise ModelError(f"{path}: has no layers of a student")
     shape = replace(shape, family="bert", layers=len(wide), intermediate=len(wide[0]))
-    take = _tensor_reader(path, tensors, "")
+    take = _Tensors(path, tensors, "")
     return shape, tuple(_layer(take, shape, index) for index in range(shape.layers))
 
 
-def _load_tensors(path: Path) -> Mapping[str, Array]:
+def load_tensors(path: Path) -> Mapping[str, Array]:
+    """Return the tensors of a folder by name; `ModelError` if its file is missing or damaged."""
     file = path_inside(path, "model.safetensors")
     if not file.exists():
         pickled = sorted(path.glob("*.bin"))
@@ -181,35 +217,89 @@ def _load_file(file: Path) -> Mapping[str, Array]:
         raise ModelError(f"{file}: not readable ({error}); download the file again") from error
 
 
+# Names of the table of word embeddings.
+_TABLE = "embeddings.word_embeddings.weight"
+_MODERN_TABLE = "embeddings.tok_embeddings.weight"
+
+
 def _name_prefix(tensors: Mapping[str, Array], shape: Architecture) -> str:
     """Return the prefix of the encoder's tensor names: "" or the family's, such as "bert."."""
     prefixes = ("", "bert.", "roberta.", "distilbert.", "model.")
-    found = (each for each in prefixes if f"{each}embeddings.word_embeddings.weight" in tensors)
+    table = _TABLE if shape.rotary is None else _MODERN_TABLE
+    found = (each for each in prefixes if f"{each}{table}" in tensors)
     return next(found, f"{shape.family}.")
 
 
-def _tensor_reader(path: Path, tensors: Mapping[str, Array], prefix: str) -> TensorReader:
-    def take(name: str, shape: tuple[int, ...]) -> Array:
-        array = tensors.get(prefix + name)
+@dataclass(frozen=True, slots=True)
+class _Tensors:
+    """The tensors of a file whose names begin with a prefix; each is checked when it is read."""
+
+    path: Path
+    tensors: Mapping[str, Array]
+    prefix: str
+
+    def __contains__(self, name: str) -> bool:
+        return self.prefix + name in self.tensors
+
+    def __call__(self, name: str, shape: tuple[int, ...]) -> Array:
+        array = self.tensors.get(self.prefix + name)
         if array is None:
-            raise ModelError(f"{path}: no tensor {prefix}{name}; download the complete model")
+            raise ModelError(
+                f"{self.path}: no tensor {self.prefix}{name}; download the complete model"
+            )
         if array.shape != shape:
             raise ModelError(
-                f"{path}: tensor {prefix}{name} has the shape {array.shape}, not {shape}; "
-                "use the weights and the config.json of one model"
+                f"{self.path}: tensor {self.prefix}{name} has the shape {array.shape}, "
+                f"not {shape}; use the weights and the config.json of one model"
             )
         return array.astype(np.float32)
 
-    return take
 
-
-def _linear(take: TensorReader, name: str, inputs: int, outputs: int) -> Linear:
+def _linear(take: _Tensors, name: str, inputs: int, outputs: int) -> Linear:
     weight = take(f"{name}.weight", (outputs, inputs))
     return Linear(np.ascontiguousarray(weight.T), take(f"{name}.bias", (outputs,)))
 
 
-def _norm(take: TensorReader, name: str, size: int) -> LayerNorm:
+def _norm(take: _Tensors, name: str, size: int) -> LayerNorm:
     return LayerNorm(take(f"{name}.weight", (size,)), take(f"{name}.bias", (size,)))
+
+
+def _modern_linear(take: _Tensors, name: str, inputs: int, outputs: int) -> Linear:
+    """Return a layer that has a bias if the file has one."""
+    if f"{name}.bias" in take:
+        return _linear(take, name, inputs, outputs)
+    return Linear(np.ascontiguousarray(take(f"{name}.weight", (outputs, inputs)).T), None)
+
+
+def _modern_norm(take: _Tensors, name: str, size: int) -> LayerNorm:
+    if f"{name}.bias" in take:
+        return _norm(take, name, size)
+    return LayerNorm(take(f"{name}.weight", (size,)), np.zeros(size, np.float32))
+
+
+def _modern_layer(take: _Tensors, shape: Architecture, index: int) -> Layer:
+    """Return a layer of ModernBERT, which has one tensor for the layers of equal input."""
+    at, d, wide = f"layers.{index}", shape.hidden, shape.intermediate
+    query, key, value = _split(_modern_linear(take, f"{at}.attn.Wqkv", d, 3 * d), 3)
+    up, gate = _split(_modern_linear(take, f"{at}.mlp.Wi", d, 2 * wide), 2)
+    return Layer(
+        query=query,
+        key=key,
+        value=value,
+        out=_modern_linear(take, f"{at}.attn.Wo", d, d),
+        attention_norm=_modern_norm(take, f"{at}.attn_norm", d) if index else None,
+        up=up,
+        down=_modern_linear(take, f"{at}.mlp.Wo", wide, d),
+        norm=_modern_norm(take, f"{at}.mlp_norm", d),
+        gate=gate,
+    )
+
+
+def _split(linear: Linear, parts: int) -> list[Linear]:
+    """Return layers that each give an equal part of the output."""
+    weights = np.split(linear.weight, parts, axis=1)
+    biases = [None] * parts if linear.bias is None else np.split(linear.bias, parts)
+    return [Linear(weight, bias) for weight, bias in zip(weights, biases, strict=True)]
 
 
 # Tensor names of an encoder layer, in the order of the fields of `Layer`.
@@ -227,7 +317,7 @@ _DISTILBERT_LAYER = (
 )
 
 
-def _layer(take: TensorReader, shape: Architecture, index: int) -> Layer:
+def _layer(take: _Tensors, shape: Architecture, index: int) -> Layer:
     names = _DISTILBERT_LAYER if shape.family == "distilbert" else _BERT_LAYER
     start, projections, (out, attention_norm), (up, down, norm) = names
     at = start.format(index)
@@ -246,24 +336,20 @@ def _layer(take: TensorReader, shape: Architecture, index: int) -> Layer:
 
 
 def _dense(folder: SourceFolder, name: str) -> DenseLayer:
-    config = read_dense_config(folder, name)
+    config = read_config(folder, name)
     activation = str(config.get("activation_function", "")).rpartition(".")[2].lower()
-    if activation not in ("identity", "tanh"):
+    if activation not in get_args(DenseActivation):
         raise ModelError(
-            f"{folder.path}/{name}: activation {activation}; crx supports Identity and Tanh"
+            f"{folder.path}/{name}: activation {activation}; crx supports Identity, Tanh and GELU"
         )
     inputs, outputs = config.get("in_features"), config.get("out_features")
     if not isinstance(inputs, int) or not isinstance(outputs, int):
         raise ModelError(f"{folder.path}/{name}: config.json has no in_features or out_features")
     path = path_inside(folder.path, name)
-    take = _tensor_reader(path, _load_tensors(path), "")
+    take = _Tensors(path, load_tensors(path), "")
     weight = np.ascontiguousarray(take("linear.weight", (outputs, inputs)).T)
-    bias = (
-        take("linear.bias", (outputs,))
-        if config.get("bias", True)
-        else np.zeros(outputs, np.float32)
-    )
-    return DenseLayer(Linear(weight, bias), "tanh" if activation == "tanh" else "identity")
+    bias = take("linear.bias", (outputs,)) if config.get("bias", True) else None
+    return DenseLayer(Linear(weight, bias), cast(DenseActivation, activation))
 
 
 def _label_count(tensors: Mapping[str, Array]) -> int:
@@ -273,13 +359,28 @@ def _label_count(tensors: Mapping[str, Array]) -> int:
 
 
 def _head(
-    take: TensorReader, take_unprefixed: TensorReader, shape: Architecture, labels: int
+    folder: SourceFolder,
+    take: _Tensors,
+    take_unprefixed: _Tensors,
+    shape: Architecture,
+    labels: int,
 ) -> ClassificationHead:
     d = shape.hidden
+    if folder.head:
+        return _modules_head(folder, d)
     if shape.family == "distilbert":
         raise ModelError("DistilBERT rerankers are not supported; use a BERT or RoBERTa reranker")
     if labels not in (1, 2):
         raise ModelError(f"the classifier has {labels} labels; a reranker has one or two")
+    if shape.family == "modernbert":
+        config = read_config(folder)
+        return ClassificationHead(
+            dense=_modern_linear(take_unprefixed, "head.dense", d, d),
+            activation=parse_activation(folder.path, config.get("classifier_activation", "gelu")),
+            norm=_modern_norm(take_unprefixed, "head.norm", d),
+            out=_one_label(_modern_linear(take_unprefixed, "classifier", d, labels)),
+            pooling="mean" if config.get("classifier_pooling") == "mean" else "cls",
+        )
     if shape.family == "bert":
         dense, out = (
             _linear(take, "pooler.dense", d, d),
@@ -288,10 +389,27 @@ def _head(
     else:
         dense = _linear(take_unprefixed, "classifier.dense", d, d)
         out = _linear(take_unprefixed, "classifier.out_proj", d, labels)
-    return ClassificationHead(dense, out if labels == 1 else _label_difference(out))
+    return ClassificationHead(dense, _one_label(out))
 
 
-def _label_difference(out: Linear) -> Linear:
-    """Return the layer that gives the second label's logit minus the first's."""
+def _modules_head(folder: SourceFolder, size: int) -> ClassificationHead:
+    """Return the head of a reranker of sentence-transformers, whose parts are modules."""
+    dense, norm, out = folder.head
+    path = path_inside(folder.path, norm)
+    inner = _dense(folder, dense)
+    return ClassificationHead(
+        dense=inner.linear,
+        activation=inner.activation,
+        norm=_norm(_Tensors(path, load_tensors(path), ""), "norm", size),
+        out=_one_label(_dense(folder, out).linear),
+        pooling="mean" if folder.pooling == "mean" else "cls",
+    )
+
+
+def _one_label(out: Linear) -> Linear:
+    """Return the layer of one label; for two, that of the second's logit minus the first's."""
+    if out.weight.shape[1] == 1:
+        return out
     weight = out.weight[:, 1:] - out.weight[:, :1]
-    return Linear(np.ascontiguousarray(weight), out.bias[1:] - out.bias[:1])
+    bias = None if out.bias is None else out.bias[1:] - out.bias[:1]
+    return Linear(np.ascontiguousarray(weight), bias)

@@ -54,7 +54,7 @@ pub fn declarations(uri: &str, text: &str, name: &str) -> Vec<Declaration> {
     let name = name.to_lowercase();
     let (syntax, is_source) = match kind_of(uri) {
         FileKind::Source(syntax) => (syntax, true),
-        FileKind::Prose => (UNKNOWN, false),
+        FileKind::Prose | FileKind::Data => (UNKNOWN, false),
         FileKind::Unknown => (UNKNOWN, is_source_code(text)),
     };
     let lines: Vec<&str> = text.split('\n').collect();

@@ -45,6 +45,7 @@
 mod declaring;
 mod definitions;
 mod entries;
+mod kind;
 mod lines;
 mod outline;
 mod path;
@@ -55,6 +56,7 @@ mod words;
 use rustc_hash::FxHashMap;
 
 pub use declaring::{Declaration, declarations, strongest_declaration};
+pub use kind::Kind;
 pub use outline::Span;
 pub use path::{extensions, is_aside};
 pub use source::is_source_code;
@@ -86,6 +88,8 @@ pub struct Candidate<'a> {
     pub doc: i64,
     /// The path of the document, or another URI.
     pub uri: &'a str,
+    /// What the document is.
+    pub kind: Kind,
     /// The chunk's text.
     pub text: &'a str,
     /// Its score so far.
@@ -110,14 +114,9 @@ pub struct Weights {
     pub file: f64,
 }
 
-/// Returns whether a chunk is source code: by the extension of its path, else by its text.
-pub fn is_source(uri: &str, text: &str) -> bool {
-    syntax_of(uri, text).is_some()
-}
-
-/// Returns the names that a chunk defines, in order; none if it is not source code.
+/// Returns the names that a text defines, in order; none of a document that is not source code.
 pub fn names_defined_in<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
-    syntax_of(uri, text).map_or_else(Vec::new, |syntax| defined_names(text, syntax))
+    syntax_of(uri, Kind::of(uri, text)).map_or_else(Vec::new, |syntax| defined_names(text, syntax))
 }
 
 /// Returns the names of source code that a query has.
@@ -132,12 +131,12 @@ pub fn outline(text: &str, language: &str) -> Vec<Span> {
     path::syntax_named(language).map_or_else(Vec::new, |syntax| outline::outline(text, syntax))
 }
 
-/// Returns how definitions are written in a chunk, `None` if it is not source code.
-fn syntax_of(uri: &str, text: &str) -> Option<Syntax> {
-    match kind_of(uri) {
-        FileKind::Source(syntax) => Some(syntax),
-        FileKind::Prose => None,
-        FileKind::Unknown => is_source_code(text).then_some(UNKNOWN),
+/// Returns how definitions are written in a document, `None` if it is not source code.
+fn syntax_of(uri: &str, kind: Kind) -> Option<Syntax> {
+    match (kind, kind_of(uri)) {
+        (Kind::Code, FileKind::Source(syntax)) => Some(syntax),
+        (Kind::Code, _) => Some(UNKNOWN),
+        _ => None,
     }
 }
 
@@ -146,12 +145,12 @@ fn syntax_of(uri: &str, text: &str) -> Option<Syntax> {
 /// The best score is that of the best candidate before. Equal scores keep their order, as do all
 /// candidates if none of the ten best is source code.
 pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec<(usize, f32)> {
-    let kinds: Vec<Option<Syntax>> = candidates
+    let syntaxes: Vec<Option<Syntax>> = candidates
         .iter()
-        .map(|each| syntax_of(each.uri, each.text))
+        .map(|each| syntax_of(each.uri, each.kind))
         .collect();
-    let best = &kinds[..kinds.len().min(BEST)];
-    let sources = best.iter().flatten().count();
+    let best = &candidates[..candidates.len().min(BEST)];
+    let sources = best.iter().filter(|each| each.kind == Kind::Code).count();
     let top = candidates
         .first()
         .map_or(0.0, |first| f64::from(first.score));
@@ -175,8 +174,8 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
         .iter()
         .map(|each| f64::from(each.score) / top)
         .collect();
-    for ((score, each), kind) in scores.iter_mut().zip(candidates).zip(&kinds) {
-        if let &Some(syntax) = kind {
+    for ((score, each), syntax) in scores.iter_mut().zip(candidates).zip(&syntaxes) {
+        if let &Some(syntax) = syntax {
             *score += score_definitions(&query, each.text, syntax, weights);
         }
     }
@@ -184,16 +183,16 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
     for at in best_of_files(candidates, &scores) {
         scores[at] += weights.path * score_path(&query, candidates[at].uri);
     }
-    let prose = 1.0 - (1.0 - weights.prose) * share * prefer_code(&query, candidates, &kinds);
-    for ((score, each), kind) in scores.iter_mut().zip(candidates).zip(&kinds) {
-        if kind.is_none() && !query.wants_prose {
+    let prose = 1.0 - (1.0 - weights.prose) * share * prefer_code(&query, candidates);
+    for (score, each) in scores.iter_mut().zip(candidates) {
+        if each.kind != Kind::Code && !query.wants_prose {
             *score *= prose;
         }
         let below = &each.uri[common..];
         if !query.wants_aside && is_aside(below) {
             *score *= weights.aside;
         }
-        if kind.is_some() && is_old(below) {
+        if each.kind == Kind::Code && is_old(below) {
             *score *= OLD;
         }
     }
@@ -209,19 +208,13 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
         .collect()
 }
 
-/// Returns how much a query prefers source code to prose, by the candidates and their kinds.
-fn prefer_code(
-    query: &CodeQuery<'_>,
-    candidates: &[Candidate<'_>],
-    kinds: &[Option<Syntax>],
-) -> f64 {
+/// Returns how much a query prefers source code to prose, by the kinds of the candidates.
+fn prefer_code(query: &CodeQuery<'_>, candidates: &[Candidate<'_>]) -> f64 {
     if !query.symbols.is_empty() {
         return 1.0;
     }
-    let is_prose = |(each, kind): &(&Candidate<'_>, &Option<Syntax>)| {
-        kind.is_none() && path::is_document(each.uri)
-    };
-    let prose = candidates.iter().zip(kinds).filter(is_prose).count();
+    let is_prose = |each: &&Candidate<'_>| each.kind == Kind::Prose;
+    let prose = candidates.iter().filter(is_prose).count();
     let share = prose as f64 / candidates.len() as f64;
     ((MUCH_PROSE - share) / (MUCH_PROSE - SOME_PROSE)).clamp(0.0, 1.0)
 }

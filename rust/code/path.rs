@@ -340,8 +340,10 @@ static LANGUAGES: [Language; 37] = [
 pub(super) enum FileKind {
     /// Source code.
     Source(Syntax),
-    /// Prose, markup, data or configuration.
+    /// Prose or markup: a text for people.
     Prose,
+    /// Data or configuration.
+    Data,
     /// The path does not tell.
     Unknown,
 }
@@ -391,12 +393,6 @@ const DATA: [&str; 27] = [
     "yml",
 ];
 
-/// Returns whether a file is a text for people by its name: no source code, data or configuration.
-pub(super) fn is_document(path: &str) -> bool {
-    let (_, extension) = uncompressed_name(path).rsplit_once('.').unwrap_or_default();
-    kind_of(path) == FileKind::Prose && !DATA.contains(&extension.to_ascii_lowercase().as_str())
-}
-
 fn uncompressed_name(path: &str) -> &str {
     let mut name = file_name(path);
     for compressed in [".gz", ".bz2", ".xz", ".zst"] {
@@ -430,7 +426,7 @@ pub(super) fn kind_of(path: &str) -> FileKind {
         | "epub" | "ipynb" | "eml" | "rtf" | "pptx" | "pod" | "1" | "3" | "5" | "7" | "8" => {
             FileKind::Prose
         }
-        data if DATA.contains(&data) => FileKind::Prose,
+        data if DATA.contains(&data) => FileKind::Data,
         _ if is_document => FileKind::Prose,
         _ => FileKind::Unknown,
     }

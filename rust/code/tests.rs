@@ -25,6 +25,7 @@ fn order(query: &str, files: &[(&str, &str)], weights: &Weights) -> Vec<usize> {
         .map(|(&(uri, text), at)| Candidate {
             doc: i64::from(at),
             uri,
+            kind: Kind::of(uri, text),
             text,
             score: 10.0 - f32::from(at) / 10.0,
         })
@@ -108,8 +109,8 @@ fn configuration_beside_source_code_counts_less_however_much_there_is_of_it() {
         ("x/a.rs", "f(1);"),
         ("x/b.JSON.gz", "Boil."),
         ("x/c.rs", "f(2);"),
-        ("x/Makefile", "Boil."),
-        ("x/go.sum", "Boil."),
+        ("x/c.toml", "Boil."),
+        ("x/d.xml", "Boil."),
     ];
     assert_eq!(
         order("how does it boil", &mixed, &WEIGHTS),
@@ -122,6 +123,7 @@ fn the_best_chunk_of_a_file_with_several_good_hits_is_raised() {
     let chunk = |doc, uri, score| Candidate {
         doc,
         uri,
+        kind: Kind::Code,
         text: "f(1);",
         score,
     };
@@ -145,6 +147,7 @@ fn a_symbol_that_is_defined_500_times_and_no_candidate_at_all_are_ranked() {
         Candidate {
             doc: 1,
             uri: "a.py",
+            kind: Kind::Code,
             text: &text,
             score: 1.0
         };
@@ -163,6 +166,7 @@ fn without_weights_scores_stay() {
         .map(|&(uri, text)| Candidate {
             doc: 1,
             uri,
+            kind: Kind::of(uri, text),
             text,
             score: 3.0,
         })
@@ -175,6 +179,7 @@ fn scores_are_numbers_where_nothing_counts() {
     let candidates = ["x/tests/a.rs", "x/examples/b.rs"].map(|uri| Candidate {
         doc: 1,
         uri,
+        kind: Kind::Code,
         text: "f(1);",
         score: 1.0,
     });

@@ -23,13 +23,6 @@ use crate::store::Derived;
 pub(super) const VECTORS: &str = "vectors";
 /// The name of the pointer to the graph, and the start of the graph's file name.
 const ANN: &str = "ann";
-/// The end of the name of a graph by an earlier version, which is removed with its generation.
-const FORMER: &str = ".usearch";
-
-/// The pointer to a file of codes by an earlier version, and the start of its name. Codes are not
-/// read; they are removed when something is published.
-const CODES: &str = "codes";
-
 /// The name of the pointer to the tail, and the start of the tail's file name.
 pub(super) const TAIL: &str = "tail";
 
@@ -110,12 +103,6 @@ impl Folder {
                 graph
                     .and_then(|graph| if wholly { checked(graph) } else { Ok(graph) })
                     .map(Some)
-            }
-            Some(graph) if number_between(&graph.file, ANN, FORMER) == Some(number) => {
-                Err(Error::Damaged(format!(
-                    "{}: a graph by an earlier version; the next build makes it anew",
-                    self.path.join(&graph.file).display()
-                )))
             }
             // The graph of another generation, whose pointers are being replaced.
             _ => Ok(None),
@@ -257,23 +244,14 @@ impl Folder {
         Ok((number, Derived { file, seq, seal }, matrix))
     }
 
-    /// Returns whether the store points to codes of an earlier version.
-    pub(super) fn has_codes(&self, store: &impl Source) -> Result<bool> {
-        Ok(store.derived(CODES)?.is_some())
-    }
-
     /// Removes the files of all other generations and tails, including those that a crash left
-    /// behind, and codes of an earlier version.
+    /// behind.
     pub(super) fn remove_others(&self, store: &impl Source, kept: &Generation) -> Result<()> {
         let kept = matrix_number(&kept.pointer.file);
         let tail = store.derived(TAIL)?.map(|tail| self.path.join(tail.file));
-        if self.has_codes(store)? {
-            store.set_derived(CODES, None)?;
-        }
         for (path, number) in self.files()? {
             let is_tail = name(&path).starts_with(TAIL);
-            let is_codes = name(&path).starts_with(CODES);
-            if Some(number) != kept || is_codes || (is_tail && tail.as_ref() != Some(&path)) {
+            if Some(number) != kept || (is_tail && tail.as_ref() != Some(&path)) {
                 let (folder, file) = IndexFolder::of_file(&path)?;
                 match folder.remove(&file) {
                     // Windows does not remove a file that a reader has mapped: it stays until the
@@ -308,8 +286,6 @@ impl Folder {
             let file = file.strip_suffix(".tmp").unwrap_or(file);
             let number = matrix_number(file)
                 .or_else(|| number_between(file, ANN, ".hnsw"))
-                .or_else(|| number_between(file, ANN, FORMER))
-                .or_else(|| codes_number(file))
                 .or_else(|| tail_number(file));
             found.extend(number.map(|number| (path.clone(), number)));
         }
@@ -350,11 +326,6 @@ fn matrix_file(number: u64) -> String {
 
 fn graph_file(number: u64) -> String {
     format!("{ANN}-{number}.hnsw")
-}
-
-/// Returns the number of the generation that codes of an earlier version belong to.
-fn codes_number(file: &str) -> Option<u64> {
-    number_between(file, CODES, ".int8").or_else(|| number_between(file, CODES, ".binary"))
 }
 
 fn matrix_number(file: &str) -> Option<u64> {

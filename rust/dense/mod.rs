@@ -152,10 +152,7 @@ impl Dense {
         if live.is_unpublished() {
             return self.publish_tail(store, &live);
         }
-        match &live.base {
-            Some(base) if self.folder.has_codes(store)? => self.folder.remove_others(store, base),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Applies the store's changes, as `sync`, after checking all bytes of the files. A search checks

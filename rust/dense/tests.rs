@@ -430,29 +430,6 @@ fn a_graph_with_a_filter_deleted_rows_and_duplicates_finds_what_a_scan_finds() {
     }
 }
 
-#[test]
-fn a_graph_by_an_earlier_version_is_named_not_used_and_made_anew() {
-    let (store, folder) = published_with_graph();
-    let graph = store.derived("ann").unwrap().unwrap();
-    let file = "ann-1.usearch".to_string();
-    let path = folder.path().join(&file);
-    std::fs::rename(folder.path().join(&graph.file), &path).unwrap();
-    let earlier = Derived { file, ..graph };
-    store.set_derived("ann", Some(&earlier)).unwrap();
-    let reader = Dense::open(folder.path(), KEY, false, 100);
-    reader.sync(&store).unwrap();
-    let fault = format!(
-        "{}: a graph by an earlier version; the next build makes it anew; all rows are scanned",
-        path.display()
-    );
-    assert_eq!((reader.exact(), reader.faults()), (true, vec![fault]));
-    assert_eq!(keys(&reader, 1.0, 5, None), store.nearest(1.0, 5, None));
-    let writer = Dense::open(folder.path(), KEY, true, 100);
-    writer.publish(&store).unwrap();
-    assert_eq!(files(folder.path()), ["ann-2.hnsw", "vectors-2.f16"]);
-    assert!(!writer.exact());
-}
-
 /// Returns a store of 4,000 rows, published with a graph, and its folder.
 fn published_with_large_graph() -> (MemoryStore, tempfile::TempDir) {
     let (store, folder) = (store_of(40, 100, 4000.0), tempfile::tempdir().unwrap());
@@ -818,30 +795,6 @@ fn store_of_many_rows() -> (MemoryStore, tempfile::TempDir) {
         store.put(doc, &rows);
     }
     (store, tempfile::tempdir().unwrap())
-}
-
-#[test]
-fn codes_of_an_earlier_version_are_not_read_and_go_with_the_next_publication() {
-    let (store, folder) = store_of_many_rows();
-    let writer = Dense::open(folder.path(), KEY, true, 100_000);
-    writer.publish(&store).unwrap();
-    for end in ["int8", "binary"] {
-        let file = format!("codes-1.{end}");
-        std::fs::write(folder.path().join(&file), b"not read").unwrap();
-        let pointer = Derived {
-            file: file.clone(),
-            ..store.derived("vectors").unwrap().unwrap()
-        };
-        store.set_derived("codes", Some(&pointer)).unwrap();
-        let reader = Dense::open(folder.path(), KEY, false, 100_000);
-        reader.sync(&store).unwrap();
-        assert_eq!((reader.exact(), reader.faults()), (true, vec![]));
-        assert_eq!(keys(&reader, 2.0, 9, None), store.nearest(2.0, 9, None));
-        assert_eq!(files(folder.path()), [file.as_str(), "vectors-1.f16"]);
-        writer.publish(&store).unwrap();
-        assert_eq!(files(folder.path()), ["vectors-1.f16"]);
-        assert_eq!(store.derived("codes").unwrap(), None);
-    }
 }
 
 #[test]

@@ -5,10 +5,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
-use crate::code::{Candidate, Declaration, Weights};
+use crate::code::{Candidate, Declaration, Kind, Weights};
 
-/// A candidate: the document's number, its URI and the chunk's text.
-type Row = (i64, PyBackedStr, PyBackedStr);
+/// A candidate: the document's number, its URI, its kind and the chunk's text.
+type Row = (i64, PyBackedStr, PyBackedStr, PyBackedStr);
 
 /// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
@@ -39,6 +39,13 @@ fn rank_code<'py>(
             rows.len()
         )));
     }
+    let kinds = rows
+        .iter()
+        .map(|(_, _, kind, _)| {
+            Kind::named(kind)
+                .ok_or_else(|| PyValueError::new_err(format!("rows: {kind}: no such kind")))
+        })
+        .collect::<PyResult<Vec<Kind>>>()?;
     let weights = Weights {
         definition,
         names,
@@ -50,10 +57,12 @@ fn rank_code<'py>(
     let ranked = py.detach(|| {
         let candidates: Vec<Candidate<'_>> = rows
             .iter()
+            .zip(kinds)
             .zip(scores)
-            .map(|((doc, uri, text), &score)| Candidate {
+            .map(|(((doc, uri, _, text), kind), &score)| Candidate {
                 doc: *doc,
                 uri,
+                kind,
                 text,
                 score,
             })
@@ -134,10 +143,10 @@ fn source_languages() -> std::collections::HashMap<&'static str, &'static str> {
     crate::code::extensions().collect()
 }
 
-/// Returns whether a chunk is source code: by the extension of its path, else by its text.
+/// Returns the kind of a document, by its path, else by its text.
 #[pyfunction]
-fn is_source(uri: &str, text: &str) -> bool {
-    crate::code::is_source(uri, text)
+fn document_kind(uri: &str, text: &str) -> &'static str {
+    Kind::of(uri, text).name()
 }
 
 /// Returns whether a path below a project is that of a test, an example, vendored or generated code.
@@ -158,9 +167,9 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(outline, module)?)?;
     module.add_function(wrap_pyfunction!(declaration, module)?)?;
     module.add_function(wrap_pyfunction!(source_languages, module)?)?;
-    module.add_function(wrap_pyfunction!(is_source, module)?)?;
     module.add_function(wrap_pyfunction!(is_aside, module)?)?;
     module.add_function(wrap_pyfunction!(query_symbols, module)?)?;
     module.add_function(wrap_pyfunction!(defining, module)?)?;
+    module.add_function(wrap_pyfunction!(document_kind, module)?)?;
     module.add_function(wrap_pyfunction!(is_source_code, module)?)
 }

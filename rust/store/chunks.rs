@@ -9,6 +9,7 @@ use super::read_rows::ReadRows;
 use super::row::{self, HASH_BYTES, OnConflict, all, insert, value};
 use super::schema::CHUNK;
 use super::text::{self, Cursor};
+use crate::code::Kind;
 use crate::error::{Error, Result};
 use crate::passages::{ChunkSpan, LayoutChunk};
 
@@ -25,6 +26,8 @@ pub struct ChunkRow {
     pub title: String,
     /// The document's language (ISO 639-1, "" unknown).
     pub lang: String,
+    /// What the document is.
+    pub kind: Kind,
     /// Its ordinal in the document, from 0.
     pub ordinal: u32,
     /// Its first code point.
@@ -175,6 +178,7 @@ fn chunk_row(
         uri: document.uri.clone(),
         title: document.title.clone(),
         lang: document.lang.clone(),
+        kind: document.kind,
         ordinal: chunk.ordinal,
         start,
         end,

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use super::row::{self, OnConflict, all, check, first, insert};
 use super::schema::DOCUMENT;
 use super::{Store, changes, text};
+use crate::code::Kind;
 use crate::error::{Error, Result};
 
 /// A document without its text.
@@ -23,6 +24,8 @@ pub struct DocumentRow {
     pub title: String,
     /// Its language (ISO 639-1, "" unknown).
     pub lang: String,
+    /// What it is, by its path, else by its text.
+    pub kind: Kind,
     /// Its metadata, a JSON object.
     pub metadata: String,
     /// The hash of the source it was read from.
@@ -40,24 +43,31 @@ pub struct DocumentRow {
 impl DocumentRow {
     fn read(row: &Row<'_>) -> Result<Self> {
         check(&DOCUMENT, row, 0)?;
-        let (doc, metadata): (_, String) = (row.get(0)?, row.get(4)?);
+        let (doc, metadata): (_, String) = (row.get(0)?, row.get(5)?);
+        let kind: String = row.get(4)?;
         if !is_object(&metadata) {
             // Whoever made the index may have hashed anything.
             return Err(Error::Damaged(format!(
                 "document {doc} has metadata that is not a JSON object; `crx verify` lists every fault"
             )));
         }
+        let Some(kind) = Kind::named(&kind) else {
+            return Err(Error::Damaged(format!(
+                "document {doc} is of no kind that there is; `crx verify` lists every fault"
+            )));
+        };
         Ok(DocumentRow {
             doc,
             uri: row.get(1)?,
             title: row.get(2)?,
             lang: row.get(3)?,
+            kind,
             metadata,
-            source_hash: row.get(5)?,
-            source_size: row.get(6)?,
-            source_mtime_ns: row.get(7)?,
-            body: row.get(8)?,
-            chunks: row.get(9)?,
+            source_hash: row.get(6)?,
+            source_size: row.get(7)?,
+            source_mtime_ns: row.get(8)?,
+            body: row.get(9)?,
+            chunks: row.get(10)?,
         })
     }
 
@@ -81,6 +91,7 @@ impl DocumentRow {
             row::text(&self.uri),
             row::text(&self.title),
             row::text(&self.lang),
+            row::text(self.kind.name()),
             row::text(&self.metadata),
             ValueRef::Blob(&self.source_hash),
             ValueRef::Integer(self.source_size),
@@ -113,13 +124,7 @@ impl Store {
     /// Returns the document of that URI.
     pub fn document(&self, uri: &str) -> Result<Option<DocumentRow>> {
         let stored = self.stored_uri(uri);
-        let found = self.read(|db| {
-            match DocumentRow::find(db, "WHERE uri = ?", [&stored])?.pop() {
-                // An index of an earlier version has absolute URIs until it is opened for writing.
-                None if stored != uri => Ok(DocumentRow::find(db, "WHERE uri = ?", [uri])?.pop()),
-                found => Ok(found),
-            }
-        })?;
+        let found = self.read(|db| Ok(DocumentRow::find(db, "WHERE uri = ?", [&stored])?.pop()))?;
         Ok(found.map(|row| self.locate(row)))
     }
 
@@ -194,7 +199,7 @@ pub(super) fn is_object(json: &str) -> bool {
 }
 
 /// Changes the stored URI, the metadata and the time stamp of a document.
-pub(super) fn rename(
+fn rename(
     db: &Connection,
     mut document: DocumentRow,
     new: &str,
@@ -207,6 +212,10 @@ pub(super) fn rename(
             "{new}: exists already; remove it before you rename {old}"
         )));
     }
+    document.kind = match Kind::of_path(new) {
+        Some(kind) => kind,
+        None => Kind::of_text(&text::read(db, document.body)?.0),
+    };
     document.metadata = metadata.to_string();
     document.source_mtime_ns = mtime_ns;
     document.write(db)?;

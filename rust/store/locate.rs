@@ -3,13 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use rusqlite::Connection;
-
 use super::Store;
 use super::base::{Base, RELATIVE, path_of};
-use super::documents::{DocumentRow, rename};
-use super::pointers::{put_failure, put_setting, stored_failures};
-use super::row::value;
+use super::documents::DocumentRow;
+use super::pointers::put_setting;
 use crate::error::Result;
 
 /// The setting that holds the base that URIs were last written with.
@@ -25,8 +22,7 @@ impl Store {
     ///
     /// `folder` is the URI of the folder that holds the index. It is the base unless the index was
     /// moved without its documents: then the base is still the recorded one, where they are. A writer
-    /// records the base, and makes the URIs of an index of an earlier version relative, all of which
-    /// are absolute.
+    /// records the base.
     pub fn located(mut self, folder: &str) -> Result<Self> {
         let settings = self.settings()?.into_iter();
         let recorded = settings
@@ -35,12 +31,7 @@ impl Store {
             .next();
         let base = self.find_base(folder, recorded.as_deref().unwrap_or_default())?;
         if self.writable && recorded.as_deref() != Some(base.folder()) {
-            self.write(|db| {
-                if recorded.is_none() {
-                    make_relative(db, &base)?;
-                }
-                put_setting(db, BASE, base.folder())
-            })?;
+            self.write(|db| put_setting(db, BASE, base.folder()))?;
         }
         self.base = Some(base);
         Ok(self)
@@ -75,13 +66,6 @@ impl Store {
             || metadata.to_string(),
             |base| base.absolute_metadata(metadata).into_owned(),
         )
-    }
-
-    /// Returns whether URIs below the base are stored relative to it: in an index of an earlier version
-    /// all are absolute, until it is opened for writing.
-    pub(super) fn has_relative_uris(&self, db: &Connection) -> Result<bool> {
-        let sql = "SELECT name FROM setting WHERE name = ?";
-        Ok(self.base.is_some() && value::<String>(db, sql, [BASE])?.is_some())
     }
 
     /// Returns a document with its URI and the path in its metadata made absolute.
@@ -130,26 +114,6 @@ impl Store {
             Ok(paths_of(DocumentRow::find(db, "ORDER BY uri", [])?))
         })
     }
-}
-
-/// Makes the URIs and paths below the base relative; contexts and vectors stay.
-fn make_relative(db: &Connection, base: &Base) -> Result<()> {
-    for row in DocumentRow::find(db, "ORDER BY uri", [])? {
-        let uri = base.stored(&row.uri).into_owned();
-        let metadata = base.stored_metadata(&row.metadata).into_owned();
-        if (&uri, &metadata) != (&row.uri, &row.metadata) {
-            let mtime_ns = row.source_mtime_ns;
-            rename(db, row, &uri, &metadata, mtime_ns)?;
-        }
-    }
-    for (uri, reason) in stored_failures(db)? {
-        let stored = base.stored(&uri);
-        if stored != uri {
-            db.execute("DELETE FROM failure WHERE uri = ?", [&uri])?;
-            put_failure(db, &stored, &reason)?;
-        }
-    }
-    Ok(())
 }
 
 /// Returns the path of the file that has this URI.

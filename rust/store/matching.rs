@@ -169,7 +169,7 @@ impl Store {
             check(&DOCUMENT, row, 0)?;
             Ok(TextOf {
                 doc: row.get(0)?,
-                body: row.get(8)?,
+                body: row.get(9)?,
             })
         })?;
         let texts: Arc<[TextOf]> = texts.into();

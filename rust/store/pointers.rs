@@ -112,13 +112,13 @@ pub(super) fn put_setting(db: &Connection, name: &str, value: &str) -> Result<()
 }
 
 /// Stores the failure of an input whose stored URI is given.
-pub(super) fn put_failure(db: &Connection, uri: &str, reason: &str) -> Result<()> {
+fn put_failure(db: &Connection, uri: &str, reason: &str) -> Result<()> {
     let fields = [text(uri), text(reason)];
     insert(db, &FAILURE, OnConflict::Replace, &fields).map(drop)
 }
 
 /// Returns the stored `(uri, reason)` of the inputs that could not be read.
-pub(super) fn stored_failures(db: &Connection) -> Result<Vec<(String, String)>> {
+fn stored_failures(db: &Connection) -> Result<Vec<(String, String)>> {
     let sql = "SELECT uri, reason, hash FROM failure ORDER BY uri";
     all(db, sql, [], |row| {
         check(&FAILURE, row, 0)?;

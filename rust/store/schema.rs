@@ -1,7 +1,7 @@
 //! The database schema and its format number.
 
 /// The format number; it changes whenever an older crx could misread a new index.
-pub(super) const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 2;
 
 /// "crx\0", the application id in the header of SQLite.
 pub(super) const APPLICATION_ID: i64 = 0x6372_7800;
@@ -44,7 +44,7 @@ pub(super) const PIECE: Table = Table::new("piece", "piece, body, start, chars, 
 pub(super) const PIECE_INDEX: Table = Table::new("piece_index", "piece, lines, marks");
 pub(super) const DOCUMENT: Table = Table::new(
     "document",
-    "doc, uri, title, lang, metadata, source_hash, source_size, source_mtime_ns, body, \
+    "doc, uri, title, lang, kind, metadata, source_hash, source_size, source_mtime_ns, body, \
      chunks",
 );
 pub(super) const CHUNK: Table = Table::new(
@@ -105,7 +105,7 @@ CREATE TABLE piece (
 
 CREATE TABLE document (
   doc INTEGER PRIMARY KEY AUTOINCREMENT, uri TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
-  lang TEXT NOT NULL, metadata TEXT NOT NULL, source_hash BLOB NOT NULL,
+  lang TEXT NOT NULL, kind TEXT NOT NULL, metadata TEXT NOT NULL, source_hash BLOB NOT NULL,
   source_size INTEGER NOT NULL, source_mtime_ns INTEGER NOT NULL,
   body INTEGER NOT NULL REFERENCES body, chunks INTEGER NOT NULL, hash BLOB NOT NULL
 ) STRICT;

@@ -20,7 +20,7 @@ impl Store {
     /// Returns the documents that match `where_`: a JSON object of field -> condition, all of which
     /// must hold.
     ///
-    /// A field is `uri`, `title`, `lang`, `source` (the URI without its `#fragment`), `modified` (the
+    /// A field is `uri`, `title`, `lang`, `kind` (`code`, `prose` or `data`), `source` (the URI without its `#fragment`), `modified` (the
     /// time of its file in UTC, such as `2024-05-31T08:00:00Z`) or a metadata name; of a list, one
     /// element must match. Numbers compare with numbers, texts with texts. `!=` is "not `=`": a
     /// document without the field matches. Of a path, a text with wildcards is a glob, and one
@@ -32,9 +32,8 @@ impl Store {
     pub fn select(&self, where_: &str) -> Result<Filter> {
         let fields: Map<String, Value> = serde_json::from_str(where_)
             .map_err(|error| Error::Invalid(format!("filter: not a JSON object ({error})")))?;
-        let is_relative = self.read(|db| self.has_relative_uris(db))?;
         let mut condition = Condition {
-            base: self.base.as_ref().filter(|_| is_relative),
+            base: self.base.as_ref(),
             ..Condition::default()
         };
         for (field, wanted) in &fields {
@@ -180,6 +179,7 @@ impl Condition<'_> {
             "uri" => "(SELECT 'text' AS type, document.uri AS value)",
             "title" => "(SELECT 'text' AS type, document.title AS value)",
             "lang" => "(SELECT 'text' AS type, document.lang AS value)",
+            "kind" => "(SELECT 'text' AS type, document.kind AS value)",
             "source" => "(SELECT 'text' AS type, crx_source(document.uri) AS value)",
             "modified" => {
                 "(SELECT 'text' AS type, strftime('%Y-%m-%dT%H:%M:%SZ', \

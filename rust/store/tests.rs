@@ -251,7 +251,7 @@ fn a_document_whose_metadata_is_no_object_is_damaged_whatever_its_hash() {
         let folder = TempDir::new().unwrap();
         let store = full(&folder);
         forge(&store, &schema::DOCUMENT, |row| {
-            row[4] = Value::Text(metadata.to_string());
+            row[5] = Value::Text(metadata.to_string());
         });
         let fault = "document 1 has metadata that is not a JSON object";
         for found in [store.documents().map(drop), store.document("a").map(drop)] {

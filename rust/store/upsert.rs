@@ -9,6 +9,7 @@ use super::documents::{DocumentRow, is_object};
 use super::row::{next_key, value};
 use super::schema::{CHUNK, DOCUMENT};
 use super::{Store, changes, contexts, piece_index, text, vectors};
+use crate::code::Kind;
 use crate::error::{Error, Result};
 use crate::passages::ChunkSpan;
 
@@ -75,6 +76,7 @@ impl Store {
                 uri: new.uri.to_string(),
                 title: new.title.to_string(),
                 lang: new.lang.to_string(),
+                kind: Kind::of(new.uri, new.text),
                 metadata: new.metadata.to_string(),
                 source_hash: new.source_hash.to_vec(),
                 source_size: new.source_size,

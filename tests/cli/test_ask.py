@@ -169,7 +169,7 @@ def test_whole_excludes_options_that_choose_passages(crx: Crx) -> None:
 
 def test_status_names_whole_if_a_prompt_can_hold_the_corpus(crx: Crx) -> None:
     done = crx("status")
-    assert "all documents are 24 tokens: crx ask --whole reads all of them\n" in done.out
+    assert "a prompt can hold all 24 tokens: crx ask --whole\n" in done.out
 
 
 def test_the_words_of_a_question_need_no_quotes(crx: Crx) -> None:

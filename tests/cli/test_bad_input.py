@@ -171,6 +171,7 @@ def test_a_query_of_stop_words_answers(crx: Crx, indexed: Path) -> None:
         (("--litral",), "no such option '--litral'; did you mean --literal?\n"),
         (("--limit", "3"), "no such option '--limit'; did you mean -n?\n"),
         (("-n", "0"), "'-n': 0 is less than 1;"),
+        (("-n0",), "'-n': 0 is less than 1; \"crx search --help\" lists the options"),
     ],
 )
 def test_a_usage_error_is_one_line_and_exit_code_2(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from command_line import Crx
+from command_line import Crx, run_terminal
 
 from crx.cli.excerpt import shorten
 
@@ -27,13 +27,14 @@ def test_files_are_listed_with_their_best_lines(crx: Crx, docs: Path) -> None:
     assert "   3: kettle.boil_water(water)" in lines
 
 
-def test_the_number_of_files_that_are_not_listed_is_told(crx: Crx, docs: Path) -> None:
+def test_a_terminal_is_told_how_many_files_there_are(crx: Crx, docs: Path) -> None:
     write(docs)
     crx("index", "docs", "-q")
     query = ("search", "boil_water", "--by", "file")
     files = len(json.loads(crx(*query, "--json").out)["files"])
-    lines = crx(*query, "-n", files - 1).err.splitlines()
-    assert lines[-1] == "crx: 1 more file; --more prints all"
+    _, shown = run_terminal(*query, "-n", files - 1)
+    assert shown.endswith(f"\x1b[2m{files - 1} of {files} · --more\x1b[0m\n")
+    assert crx(*query, "-n", files - 1).err == ""
 
 
 def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> None:

@@ -192,6 +192,18 @@ def test_a_full_disk_loses_nothing_and_the_same_command_resumes(
 
 
 @needs_mount
+def test_a_full_disk_with_nothing_to_do_names_no_bytes(crx: Crx, docs: Path, disk: Disk) -> None:
+    place = disk.place / "i.crx"
+    assert crx("index", docs, "--index", place).code == 0
+    with contextlib.suppress(OSError), (disk.place / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+    again = crx("index", docs, "--index", place)
+    assert (again.code, again.err.count("\n")) == (6, 1)
+    assert "full; free some space and run the same command again" in again.err
+
+
+@needs_mount
 def test_a_read_only_disk_can_be_searched_and_not_written(crx: Crx, docs: Path, disk: Disk) -> None:
     place = disk.place / "i.crx"
     assert crx("index", docs, "--index", place).code == 0
@@ -202,6 +214,8 @@ def test_a_read_only_disk_can_be_searched_and_not_written(crx: Crx, docs: Path, 
     refused = crx("index", docs, "--index", place)
     assert refused.code == 6
     assert "read-only" in refused.err.lower()
+    assert " MB more" not in refused.err
+    assert "cannot be written to" in crx("doctor", "--index", place).out
     assert crx("index", docs, "--index", disk.place / "other.crx").code == 6
 
 

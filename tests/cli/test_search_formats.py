@@ -80,12 +80,12 @@ def test_vimgrep_gives_a_passage_without_a_word_of_the_query_its_first_line(
     assert re.search(r"^docs/whales\.md:\d+:1:", out, re.MULTILINE)
 
 
-def test_vimgrep_counts_the_passages_that_have_no_lines(crx: Crx, docs: Path) -> None:
+def test_vimgrep_says_if_all_that_is_found_has_no_lines(crx: Crx, docs: Path) -> None:
     (docs / "paper.pdf").write_bytes(pdf([["Plankton drifts."]]))
     crx("index", "docs", "-q")
     done = crx("search", "plankton", "-k", 1, "--format", "vimgrep")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "crx: 1 passage is in files without lines; --format text prints all\n"
+    assert done.err == ("crx: what is found is in files without lines; --format text prints it\n")
 
 
 def test_a_pattern_is_searched_in_the_text_of_all_formats(crx: Crx, docs: Path) -> None:

@@ -142,7 +142,7 @@ def test_an_index_without_an_embedder_lacks_nothing(first: First, docs: Path) ->
     status = json.loads(first("status", "--json").out)
     assert (status["counts"]["pending"], status["counts"]["vectors"]) == (0, 0)
     assert status["notes"] == []
-    assert "dense search: off; the index was made with --embedder none\n" in first("status").out
+    assert "no vectors; the index was made with --embedder none\n" in first("status").out
     assert first("index", "docs") == Done(0, ".crx: 2 documents unchanged\n", "")
     assert first("verify").out == ".crx: every row matches its hash\n"
     assert first("contextualize", "--with", "fake:", "-q").code == 0

@@ -174,7 +174,8 @@ def test_the_command_prints_minutes_and_dollars(
     said = capsys.readouterr().out
     assert said.startswith("3 documents, ")
     assert "fake:" in said
-    assert "in batches" in said
+    assert run(["plan", str(docs), *options, "--requests-per-minute", "50"]) == 0
+    assert "in batches" in capsys.readouterr().out
     assert run(["plan", str(docs), *options, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["documents"] == 3
 
@@ -212,6 +213,14 @@ def test_unknown_dollars_are_reported_as_unknown(
 ) -> None:
     assert run(["plan", str(docs), "--embedder", "hashed", "--with", "claude:claude-nine"]) == 0
     assert "dollars unknown; " in capsys.readouterr().out
+
+
+def test_prices_are_printed_only_if_a_service_is_named(
+    docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", str(docs), "--embedder", "hashed"]) == 0
+    assert run(["plan", str(docs), "--embedder", "hashed", "--with", "fake:"]) == 0
+    assert "$" not in capsys.readouterr().out
 
 
 def test_a_plan_reports_the_contexts_that_were_rejected_in_the_trial(

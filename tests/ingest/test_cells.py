@@ -86,6 +86,15 @@ def test_a_first_row_of_data_names_no_columns() -> None:
     assert spans(document, "row") == {"1": "Paris\t2.1\n", "2": "Lyon\t0.5\n"}
 
 
+def test_a_quote_within_a_cell_opens_none() -> None:
+    text = 'mast;feet\n6" pole;9\n"8"" pole;\ntarred";12\n"";1\n'
+    assert spans(one(text, "a.csv"), "row") == {
+        "1": '6" pole;9\n',
+        "2": '"8"" pole;\ntarred";12\n',
+        "3": '"";1\n',
+    }
+
+
 def test_a_quote_that_is_never_closed_ends_with_the_file() -> None:
     assert spans(one('a,b\n"c,d\ne,f', "a.csv"), "row") == {"1": '"c,d\ne,f'}
 

@@ -27,6 +27,7 @@ UKRAINIAN = "Потяг до міста їде вранці, а ввечері �
         (POLISH, "cp1250"),
         (POLISH, "cp852"),
         (CZECH, "iso8859_2"),
+        ("Příliš žluťoučká loď stála u mola. Přístav je zavřený v neděli.", "iso8859_2"),
         (RUSSIAN, "koi8_r"),
         (RUSSIAN, "cp866"),
         (RUSSIAN, "iso8859_5"),

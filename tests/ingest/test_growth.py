@@ -1,4 +1,4 @@
-"""Growth of the time that readers take: twice the input takes about twice the time.
+"""Growth of what readers take: twice the input takes about twice the time and the memory.
 
 Documents are hostile input. Each pattern is a text that made a reader, or could make one, read the
 same characters again from many places.
@@ -6,12 +6,25 @@ same characters again from many places.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import gzip
+import io
+import json
+import resource
+import sqlite3
+import tarfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 from _pytest.mark import ParameterSet
+from compound import excel_97, outlook_message
+from forked import call_in_fork
+from pdfs import pdf
+from sevenzips import sevenzip
+from sheets import ods, xlsx
+from zipped import docx, epub, odf, pptx, shape, zipped
 
 from crx.errors import InputError
 from crx.ingest.read import read_bytes
@@ -21,6 +34,8 @@ MOST = 2.3
 DOUBLINGS = 3
 # Seconds from which a time is measured well enough; a pattern that never takes so long is cheap.
 MEASURED_S = 0.04
+# Bytes from which memory is measured well enough.
+MEASURED_BYTES = 16_000_000
 # Characters up to which a text is doubled: the quadratic ones took seconds below 100,000.
 LARGEST = 256_000
 PAGE = ".TH a 1\n.SH b\n"
@@ -319,7 +334,109 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
         ("<script>", "</", ""),
         ("", "a", ""),
     ],
+    ".xml": [
+        ("<a>", "<b>", ""),
+        ("<a>", "<b>one two three four</b>", "</a>"),
+        ("<a>one two three four", "<b/>", "</a>"),
+        ("<a ", "b№='c' ", ">one two three four</a>"),
+        ("<a>", "&lt;b>one two three four&lt;/b> ", "</a>"),
+        ("<a>", "<b><title>one two three four</title></b>", "</a>"),
+    ],
 }
+P = "<w:p><w:r><w:t>A road</w:t></w:r></w:p>"
+ROW = ["road", 12.0, "tar"]
+Build = Callable[[int], bytes]
+# Files of formats that are not text, of a number of parts.
+BUILDERS: dict[str, list[Build]] = {
+    ".pdf": [
+        lambda n: pdf([["A road"]] * n),
+        lambda n: pdf([["A road"] * n]),
+        lambda n: pdf([["a " * n]]),
+        lambda n: pdf([["A road"]] * 4, outline=[("Tar", 1)] * n),
+        lambda n: pdf([["A road"]] * n, labels="0 << /S /r >> " * n),
+        lambda n: b"%PDF-1.4\n" + b"1 0 obj <<" * n,
+    ],
+    ".docx": [
+        lambda n: docx(P * n),
+        lambda n: docx(f"<w:p>{'<w:r><w:t>a</w:t></w:r>' * n}</w:p>"),
+        lambda n: docx("<w:tbl>" + f"<w:tr>{f'<w:tc>{P}</w:tc>' * 4}</w:tr>" * n + "</w:tbl>"),
+        lambda n: docx("<w:tbl><w:tr><w:tc>" * n + P + "</w:tc></w:tr></w:tbl>" * n),
+        lambda n: docx(f"<w:tbl><w:tr>{f'<w:tc>{P}</w:tc>' * n}</w:tr></w:tbl>"),
+        lambda n: docx(P, notes='<w:footnote w:id="1"/>' * n),
+        lambda n: docx(P, styles='<w:style w:styleId="a"><w:basedOn w:val="a"/></w:style>' * n),
+    ],
+    ".pptx": [
+        lambda n: pptx({str(k): shape("Tar") for k in range(1, n + 1)}, notes={}),
+        lambda n: pptx({"1": shape("Tar") * n}, notes={}),
+        lambda n: pptx({"1": shape(*["Tar"] * n)}, notes={}),
+    ],
+    ".xlsx": [
+        lambda n: xlsx({"A": [ROW] * n}),
+        lambda n: xlsx({"A": [ROW * n]}),
+        lambda n: xlsx({f"A{k}": [ROW] for k in range(n)}),
+        lambda n: xlsx({"A": [["a" * n]] * 9}),
+    ],
+    ".ods": [
+        lambda n: ods({"A": [ROW] * n}),
+        lambda n: ods({"A": [ROW * n]}),
+        lambda n: ods({f"A{k}": [ROW] for k in range(n)}),
+    ],
+    ".xls": [lambda n: excel_97({"A": [ROW] * min(n, 2000)})],
+    ".odt": [
+        lambda n: odf(f"<office:text>{'<text:p>Tar</text:p>' * n}</office:text>"),
+        lambda n: odf(f"<office:text>{'<text:h>Tar</text:h>' * n}</office:text>"),
+        lambda n: odf(f"<office:text><text:p>{'<text:s/>a' * n}</text:p></office:text>"),
+        lambda n: odf(
+            "<office:text>"
+            + "<text:list><text:list-item>" * n
+            + "<text:p>a</text:p>"
+            + "</text:list-item></text:list>" * n
+            + "</office:text>"
+        ),
+    ],
+    ".odp": [lambda n: odf(f"<office:presentation>{'<draw:page/>' * n}</office:presentation>")],
+    ".epub": [
+        lambda n: epub({f"{k}.xhtml": "<h1>A</h1><p>Tar" for k in range(n)}, titles={}),
+        lambda n: epub({"1.xhtml": "<p>Tar" * n}, titles={"1.xhtml": "A"}),
+    ],
+    ".zip": [
+        lambda n: zipped({f"{k}.txt": "Tar" for k in range(n)}),
+        lambda n: zipped({f"{'a/' * 50}{k}.txt": "Tar" for k in range(n)}),
+        lambda n: zipped({"a.txt": "Tar " * n * 10}),
+    ],
+    ".tar": [lambda n: tarred({f"{k}.txt": b"Tar" for k in range(n)})],
+    ".7z": [lambda n: sevenzip({f"{k}.txt": b"Tar" for k in range(n)})],
+    ".sqlite": [lambda n: sqlite_of(n, columns=2), lambda n: sqlite_of(4, columns=min(n, 900))],
+    ".parquet": [lambda n: parquet_of({"road": ["tar"] * n, "miles": [1.0] * n})],
+    ".msg": [lambda n: outlook_message(subject="A", body="Tar " * min(n, 4000))],
+    ".ipynb": [
+        lambda n: json.dumps({"cells": [CELL] * n, "metadata": {}}).encode(),
+        lambda n: json.dumps({"cells": [{**CELL, "source": ["a\n"] * n}]}).encode(),
+    ],
+    ".rtf": [
+        lambda n: b"{\\rtf1 " + b"{" * n + b"a" + b"}" * n + b"}",
+        lambda n: b"{\\rtf1 " + b"A road\\par " * n + b"}",
+        lambda n: b"{\\rtf1 " + b"\\u8212?" * n + b"}",
+        lambda n: b"{\\rtf1{\\fonttbl" + b"{\\f1 a;}" * n + b"}a}",
+        lambda n: b"{\\rtf1 " + b"\\trowd\\cell\\row " * n + b"}",
+    ],
+    ".mhtml": [
+        lambda n: MHTML + b"--b\nContent-Type: text/html\n\n<p>a\n" * n + b"--b--\n",
+        lambda n: MHTML + b"--b\nContent-Type: text/html\n\n" + b"<p>a" * n + b"\n--b--\n",
+    ],
+    ".xml": [
+        lambda n: b"<a>" * n + b"Tar" + b"</a>" * n,
+        lambda n: b"<a>" + b"<b>Tar</b>" * n + b"</a>",
+    ],
+    ".ics": [lambda n: b"BEGIN:VEVENT\nSUMMARY:Tar\nEND:VEVENT\n" * n],
+    ".mbox": [lambda n: b"From a Wed May  1 10:00:00 2024\nSubject: A\n\nTar\n\n" * n],
+    ".gz": [lambda n: gzip.compress(b"Tar " * n * 100)],
+}
+CELL = {"cell_type": "markdown", "source": ["# Tar\n", "a"]}
+MHTML = b"From: a\nContent-Type: multipart/related; boundary=b\n\n"
+FIRST_PARTS = 250
+# The bytes up to which a file is doubled.
+LARGEST_FILE = 4_000_000
 # The patterns that were quadratic, or took seconds for 100 kB.
 QUICK = {
     ".md": (0, 1),
@@ -357,6 +474,45 @@ def texts(start: str, part: str, end: str) -> Iterator[bytes]:
         chars *= 2
 
 
+def files(build: Build) -> Iterator[bytes]:
+    """Yield files, each of twice as many parts as the one before."""
+    parts, data = FIRST_PARTS, b""
+    while len(data) < LARGEST_FILE and parts < FIRST_PARTS << 9:
+        data = build(parts)
+        yield data
+        parts *= 2
+
+
+def tarred(parts: Mapping[str, bytes]) -> bytes:
+    """Return an archive of parts."""
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for name, data in parts.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return target.getvalue()
+
+
+def sqlite_of(rows: int, *, columns: int) -> bytes:
+    """Return a database with a table."""
+    names = ", ".join(f"c{number}" for number in range(columns))
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE TABLE roads ({names})")
+        marks = ", ".join("?" * columns)
+        database.executemany(f"INSERT INTO roads VALUES ({marks})", [["tar"] * columns] * rows)
+        database.commit()
+        return database.serialize()
+
+
+def parquet_of(columns: Mapping[str, Sequence[object]]) -> bytes:
+    """Return a table as Parquet."""
+    pyarrow = pytest.importorskip("pyarrow")
+    target = io.BytesIO()
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(dict(columns)), target)
+    return target.getvalue()
+
+
 def seconds(data: bytes, extension: str) -> float:
     """Return the time of the processor that a file takes to be read."""
     gc.collect()
@@ -373,16 +529,16 @@ def seconds(data: bytes, extension: str) -> float:
     return spent
 
 
-def growth(extension: str, start: str, part: str, end: str) -> float:
+def growth(extension: str, inputs: Iterator[bytes]) -> float:
     """Return by how much the time grows with a doubling, 0 if it is too short to tell.
 
-    If that is more than `MOST`, longer texts are tried, whose times vary less: a time that grows
+    If that is more than `MOST`, longer inputs are tried, whose times vary less: a time that grows
     with the square of the length fails at each of them.
     """
     shorter = b""
     ratios: list[float] = []
-    for doublings, data in enumerate(texts(start, part, end)):
-        if not ratios and 4_000 << doublings > LARGEST:
+    for data in inputs:
+        if not ratios and len(data) > 2 * LARGEST:
             break
         if shorter and (ratios or seconds(shorter, extension) >= MEASURED_S):
             pairs = [(seconds(shorter, extension), seconds(data, extension)) for _ in range(3)]
@@ -395,11 +551,36 @@ def growth(extension: str, start: str, part: str, end: str) -> float:
     return min(ratios, default=0.0)
 
 
+def memory(data: bytes, extension: str) -> int:
+    """Return the bytes that a process grows by, at most, while it reads a file."""
+
+    def read() -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        seconds(data, extension)
+        return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+
+    return call_in_fork(read)
+
+
+def memory_growth(extension: str, inputs: Iterator[bytes]) -> float:
+    """Return by how much the memory grows with a doubling, 0 if it is too little to tell."""
+    shorter = 0
+    ratios: list[float] = []
+    for data in inputs:
+        needed = memory(data, extension)
+        if shorter >= MEASURED_BYTES:
+            ratios.append(needed / shorter)
+            if ratios[-1] <= MOST or len(ratios) == DOUBLINGS:
+                break
+        shorter = needed
+    return min(ratios, default=0.0)
+
+
 @pytest.mark.parametrize(("extension", "start", "part", "end"), cases(QUICK))
 def test_twice_the_text_takes_about_twice_the_time(
     extension: str, start: str, part: str, end: str
 ) -> None:
-    assert growth(extension, start, part, end) <= MOST
+    assert growth(extension, texts(start, part, end)) <= MOST
 
 
 @pytest.mark.slow
@@ -410,4 +591,43 @@ def test_twice_the_text_takes_about_twice_the_time(
 def test_twice_the_text_takes_about_twice_the_time_in_all_formats(
     extension: str, start: str, part: str, end: str
 ) -> None:
-    assert growth(extension, start, part, end) <= MOST
+    assert growth(extension, texts(start, part, end)) <= MOST
+
+
+BUILT = [
+    pytest.param(extension, build, id=f"{extension} {number}")
+    for extension, builds in BUILDERS.items()
+    for number, build in enumerate(builds)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("extension", "build"), BUILT)
+def test_a_file_of_twice_as_many_parts_takes_about_twice_the_time(
+    extension: str, build: Build
+) -> None:
+    assert growth(extension, files(build)) <= MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("extension", "build"), BUILT)
+def test_a_file_of_twice_as_many_parts_takes_about_twice_the_memory(
+    extension: str, build: Build
+) -> None:
+    assert memory_growth(extension, files(build)) <= MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("extension", "start", "part", "end"),
+    cases({each: range(len(found)) for each, found in PATTERNS.items()}),
+)
+def test_twice_the_text_takes_about_twice_the_memory(
+    extension: str, start: str, part: str, end: str
+) -> None:
+    assert memory_growth(extension, texts(start, part, end)) <= MOST
+
+
+@pytest.mark.parametrize(("extension", "build"), BUILT)
+def test_a_file_of_many_parts_is_read_or_refused(extension: str, build: Build) -> None:
+    seconds(build(FIRST_PARTS), extension)

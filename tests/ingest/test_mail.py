@@ -299,3 +299,60 @@ def test_a_mailbox_is_read_message_by_message() -> None:
     documents = read_bytes(box, name="a.mbox")
     assert next(documents).uri == "a.mbox#1"
     assert sum(1 for _ in documents) == 999
+
+
+def der(tag: int, *contents: bytes, marked: bool = False) -> bytes:
+    """Return a value of ASN.1; the end of a `marked` one is marked, its length is not given."""
+    content = b"".join(contents)
+    if marked:
+        return bytes([tag, 0x80]) + content + b"\0\0"
+    size = len(content).to_bytes(3, "big")
+    return bytes([tag, 0x83]) + size + content
+
+
+def s_mime(kind: str, *signed: bytes, marked: bool = False) -> bytes:
+    """Return a message of a CMS type, by the digits of its object identifier."""
+    octets = [der(0x04, part) for part in signed]
+    text = der(0x24, *octets, marked=True) if marked else b"".join(octets)
+    content = der(0x30, der(0x06, b"data"), der(0xA0, text, marked=marked), marked=marked)
+    body = der(0x30, der(0x02, b"\1"), der(0x31), content, marked=marked)
+    oid = der(0x06, bytes.fromhex(kind))
+    whole = der(0x30, oid, der(0xA0, body, marked=marked), marked=marked)
+    head = b"From: ann@example.org\nSubject: Winch\nContent-Type: application/pkcs7-mime\n"
+    return head + b"Content-Transfer-Encoding: base64\n\n" + b64encode(whole)
+
+
+SIGNED, ENVELOPED = "2a864886f70d010702", "2a864886f70d010703"
+
+
+PIECES = (b"Content-Type: text/plain\n\nThe winch", b" is oiled.")
+
+
+@pytest.mark.parametrize(
+    "data", [s_mime(SIGNED, b"".join(PIECES)), s_mime(SIGNED, *PIECES, marked=True)]
+)
+def test_a_message_within_its_signature_is_read(data: bytes) -> None:
+    (document,) = read(data)
+    assert document.text == "From: ann@example.org\nSubject: Winch\n\nThe winch is oiled."
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        s_mime(ENVELOPED, b"\1\2"),
+        b"Subject: Winch\nContent-Type: multipart/encrypted; boundary=a\n\n--a\n\nb\n--a--\n",
+    ],
+    ids=["s/mime", "pgp"],
+)
+def test_an_encrypted_message_is_its_headers_and_says_so(data: bytes) -> None:
+    (document,) = read(data)
+    assert document.title == "Winch"
+    (reason,) = document.metadata["left_out_reasons"]
+    assert reason == "is encrypted for its recipients; save a decrypted copy"
+
+
+def test_a_damaged_signature_costs_its_part() -> None:
+    whole = s_mime(SIGNED, b"Subject: x\n\nThe winch", marked=True)
+    for cut in range(whole.index(b"\n\n") + 6, len(whole), 4):
+        (document,) = read(whole[:cut])
+        assert document.title == "Winch"

@@ -67,13 +67,27 @@ def test_what_is_not_in_the_index_exits_1(crx: CrxHere) -> None:
     )
 
 
-def test_what_will_be_refreshed_is_said(crx: CrxHere) -> None:
+def test_what_was_removed_stays_away_until_it_is_indexed_again(crx: CrxHere) -> None:
     done = crx("remove", "docs/sub")
     assert done.out == ".crx: 1 document removed\n"
-    assert done.err == (
-        'crx: docs/sub: still lies below docs, which "crx index" refreshes; '
-        "--exclude leaves it out\n"
-    )
+    assert done.err == ('crx: docs/sub: left out from now on; "crx index docs/sub" takes it back\n')
+    for again in ([], ["docs"]):
+        crx("index", "-q", *again)
+        assert "docs/sub/c.md" not in documents(crx)
+    assert "from docs without /sub" in crx("status").out
+    crx("index", "-q", "docs/sub")
+    crx("index", "-q")
+    assert "docs/sub/c.md" in documents(crx)
+
+
+def test_a_glob_and_a_name_with_wildcards_stay_away_and_nothing_else(crx: CrxHere) -> None:
+    (crx.folder / "docs" / "x[1].md").write_text("# X\n\nPlankton.\n")
+    (crx.folder / "docs" / "x1.md").write_text("# X1\n\nPlankton nets.\n")
+    crx("index", "-q")
+    crx("remove", "docs/x[1].md")
+    crx("remove", "docs/*.txt")
+    crx("index", "-q")
+    assert documents(crx)[:3] == ["docs/a.md", "docs/sub/c.md", "docs/x1.md"]
 
 
 def test_index_without_a_path_refreshes_what_was_indexed(crx: CrxHere) -> None:

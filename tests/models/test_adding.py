@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from hostile_models import endless, greedy, make_hostile
+from onnx import helper
 from tiny_export import make_exported_embedder
 from tiny_model import make_model
 
@@ -25,54 +24,6 @@ EMBEDDER = Overrides(kind="embedder", pooling="mean", sequence=24)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     return tmp_path / "store"
-
-
-def make_hostile(folder: Path, before: Sequence[onnx.NodeProto], **tensors: np.ndarray) -> Path:
-    """Write an exported embedder whose vectors wait for what other nodes make of `tensors`."""
-    path = make_exported_embedder(folder, precision="fp32") / "model.onnx"
-    model = onnx.load(path)
-    (last,) = (node for node in model.graph.node if "last_hidden_state" in node.output)
-    last.output[0] = "states_before"
-    added = helper.make_node("Add", ["states_before", "waited"], ["last_hidden_state"])
-    model.graph.node.extend([*before, added])
-    model.graph.initializer.extend(
-        numpy_helper.from_array(value, name) for name, value in tensors.items()
-    )
-    onnx.save(model, path)
-    return folder
-
-
-def endless(folder: Path) -> Path:
-    """Write an embedder whose graph has a loop without an end."""
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go_in"], ["go_out"]),
-            helper.make_node("Add", ["sum_in", "one"], ["sum_out"]),
-        ],
-        "body",
-        [
-            helper.make_tensor_value_info("nth", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go_in", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("sum_in", TensorProto.FLOAT, []),
-        ],
-        [
-            helper.make_tensor_value_info("go_out", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("sum_out", TensorProto.FLOAT, []),
-        ],
-    )
-    loop = helper.make_node("Loop", ["", "go", "zero"], ["waited"], body=body)
-    one = np.array(1, np.float32)
-    return make_hostile(folder, [loop], go=np.ones((), bool), zero=one * 0, one=one)
-
-
-def greedy(folder: Path) -> Path:
-    """Write an embedder whose graph asks for 16 GB."""
-    nodes = [
-        helper.make_node("ConstantOfShape", ["shape"], ["many"]),
-        helper.make_node("Mul", ["many", "many"], ["squares"]),
-        helper.make_node("ReduceSum", ["squares"], ["waited"], keepdims=0),
-    ]
-    return make_hostile(folder, nodes, shape=np.array([4_000_000_000], np.int64))
 
 
 def test_a_model_is_added_as_in_this_process(tmp_path: Path, store: Path) -> None:
@@ -93,16 +44,33 @@ def test_a_model_that_is_refused_is_refused_in_the_same_words(tmp_path: Path, st
 def test_a_graph_without_an_end_is_ended_and_nothing_is_left(
     tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.models.adding._CPU_S", 4)
+    monkeypatch.setattr("crx.models.limited_child._CPU_S", 4)
     with pytest.raises(ModelError, match=r"endless: takes more than 4 s of the processor"):
         add_foreign_model(endless(tmp_path / "endless"), overrides=EMBEDDER)
     assert list(store.iterdir()) == []
 
 
+def test_a_graph_that_takes_too_long_by_the_clock_is_ended(
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.models.limited_child._WALL_S", 3)
+    with pytest.raises(ModelError, match=r"endless: takes more than 3 s; it is not added"):
+        add_foreign_model(endless(tmp_path / "endless"), overrides=EMBEDDER)
+    assert list(store.iterdir()) == []
+
+
+def test_what_the_runtime_raises_is_one_line(tmp_path: Path, store: Path) -> None:
+    nodes = [helper.make_node("Gather", ["few", "far"], ["waited"])]
+    few, far = np.zeros(2, np.float32), np.array(9)
+    make_hostile(tmp_path / "failing", nodes, few=few, far=far)
+    with pytest.raises(ModelError, match=r"^model\.onnx: .*ONNX Runtime \(.*\)$"):
+        add_foreign_model(tmp_path / "failing", overrides=EMBEDDER)
+
+
 def test_a_graph_that_asks_for_more_memory_than_its_size_needs_is_refused(
     tmp_path: Path, store: Path
 ) -> None:
-    with pytest.raises(ModelError, match="greedy"):
+    with pytest.raises(ModelError, match="Failed to allocate memory .* of size 16000000000"):
         add_foreign_model(greedy(tmp_path / "greedy"), overrides=EMBEDDER)
     assert list(store.iterdir()) == []
 

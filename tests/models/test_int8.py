@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -117,14 +116,3 @@ def test_the_reranker_that_crx_includes_saturates_nowhere() -> None:
     found = list(int8_weights(find_model("crx") / "model.onnx"))
     assert found
     assert max(map(largest_pair, found)) <= 128
-
-
-def test_a_card_tells_whether_a_converter_used_all_eight_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-    card = add_model(make_model(tmp_path / "tiny"), precision="int8")
-    assert not card.saturates
-    assert replace(card, converter=2).saturates
-    assert not replace(card, converter=2, precision="fp32").saturates
-    assert not replace(card, converter=0).saturates

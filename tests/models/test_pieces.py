@@ -98,3 +98,12 @@ def test_a_damaged_piece_file_is_named(path: Path, tmp_path: Path) -> None:
     np.savez(damaged, text=np.zeros(1, np.uint8))
     with pytest.raises(ModelError, match=r"pieces\.npz: not readable"):
         PieceVocabulary(damaged)
+
+
+def test_no_number_of_queries_has_the_full_tokenizer_loaded(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    tokens = ModelTokenizer(tmp_path / "tokenizer.json", sequence=12, pieces=path)
+    for _ in range(300):
+        tokens.encode(["abc " * 25], query=True)
+    with pytest.raises(ModelError, match=r"tokenizer\.json: not a tokenizer"):
+        tokens.encode(["abc " * 10_000], query=True)

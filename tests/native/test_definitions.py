@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crx._native import defined_names, is_source
+from crx._native import defined_names, document_kind
 
 FOLDER = Path(__file__).parent.parent / "data/definitions"
 BYTES = (
@@ -84,5 +84,5 @@ def test_every_language_has_a_file() -> None:
 
 def test_prose_defines_nothing() -> None:
     assert defined_names("README.md", "def read():\n    pass\n") == []
-    assert not is_source("notes.txt", "def read():\n    pass\n")
-    assert is_source("notes/7", "int read(int fd) {\n    return fd;\n}\n")
+    assert document_kind("notes.txt", "def read():\n    pass\n") == "prose"
+    assert document_kind("notes/7", "int read(int fd) {\n    return fd;\n}\n") == "code"

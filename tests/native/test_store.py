@@ -184,7 +184,7 @@ def sqlite(store: Store, statement: str) -> None:
 
 def test_another_format_is_incompatible_and_both_are_named(store: Store) -> None:
     sqlite(store, "PRAGMA user_version = 7")
-    with pytest.raises(errors.Incompatible, match="index format 7, but this crx reads format 1;"):
+    with pytest.raises(errors.Incompatible, match="index format 7, but this crx reads format 2;"):
         Store.open(store.path)
 
 
@@ -554,6 +554,24 @@ def test_a_filter_selects_the_documents_it_holds_for(
     library: Store, where: dict[str, Any], count: int
 ) -> None:
     assert len(library.select(json.dumps(where))) == count
+
+
+def test_the_kind_of_a_document_is_that_of_its_path_else_of_its_text(store: Store) -> None:
+    code = "int read(int fd) {\n    return fd;\n}\n"
+    kinds = {"a.py": "code", "README.md": "prose", "a.toml": "data", "bin/x": "code", "x": "prose"}
+    docs = {uri: put(store, uri, ["Boil." if uri == "x" else code]) for uri in kinds}
+    for uri, doc in docs.items():
+        (chunk,) = store.chunks(np.array(keys(store, doc)))
+        row = store.document(uri)
+        assert row is not None
+        assert (row.kind, chunk.kind) == (kinds[uri], kinds[uri])
+    assert docs["a.toml"] in store.select('{"kind": "data"}')
+    assert len(store.select('{"kind": "code"}')) == 2
+    store.rename_document("a.py", "a.txt", metadata="{}", source_mtime_ns=2)
+    assert len(store.select('{"kind": "code"}')) == 1
+    store.rename_document("a.txt", "a", metadata="{}", source_mtime_ns=2)
+    assert len(store.select('{"kind": "code"}')) == 2
+    assert store.verify() == []
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
+import ast
 import random
 import shutil
-import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,10 +18,12 @@ from fault_injection.effort import Effort
 from fault_injection.processes import TIMEOUT_S, Command, Process
 
 import crx
+from crx.backends.fake.contextualizer import Faults
 from crx.errors import NotAnIndex
 from crx.types import Verification
 
 DOCUMENTS = 12
+CHUNKS = 60
 # One request is answered while the one before is stored.
 IN_FLIGHT = 1
 
@@ -79,6 +80,9 @@ IN_ONE_RUN = (
     ("index", "DOCS", "-q"),
     ("contextualize", "--with", "fake:latency=5ms", "-q"),
 )
+# The same with a model a third of whose contexts are rejected: its command ends with 3.
+REFUSING = Faults(refuse=0.34)
+WITH_REJECTIONS = (IN_ONE_RUN[0], ("contextualize", "--with", "fake:latency=5ms,refuse=0.34", "-q"))
 IN_TWO_PASSES = (("index", "DOCS", "--words", "-q"), ("embed", "-q"), IN_ONE_RUN[1])
 # The other commands that write to an index.
 MAINTENANCE = (
@@ -90,30 +94,13 @@ MAINTENANCE = (
 )
 
 
-# What brings an index that an earlier version made up to date: its BM25 leg, its tables, its rows.
-UPGRADE = (
+# What makes the derived files of an index anew.
+REBUILD = (
     ("search", "krill licence"),
     ("index", "DOCS", "-q"),
     ("index", "--rehash", "-q"),
     ("verify",),
 )
-DATA = Path(__file__).parent.parent / "data"
-
-
-def make_format_1(index: Path) -> None:
-    """Make an index without the table of pieces and without derived files."""
-    index.mkdir()
-    (index / "crx.db").write_bytes(gzip.decompress((DATA / "format-1.db.gz").read_bytes()))
-
-
-def make_analyzer_1(index: Path) -> None:
-    """Make an index whose BM25 leg has the terms of an earlier analyzer."""
-    with tarfile.open(DATA / "analyzer-1.tar.gz") as archive:
-        archive.extractall(index.parent / "unpacked", filter="data")
-    (index.parent / "unpacked" / "notes.crx").rename(index)
-    (index.parent / "docs").mkdir(exist_ok=True)
-    (index.parent / "docs" / "terms.md").write_text("# Terms\n\nThe license of the organization.\n")
-
 
 @dataclass(slots=True)
 class Killer:
@@ -127,6 +114,7 @@ class Killer:
     chance: random.Random
     plant: Callable[[Path], None] = log_requests
     commands: tuple[tuple[str, ...], ...] = IN_ONE_RUN
+    is_refused: Callable[[str], bool] = lambda text: False
     seconds: float = 10.0
     kills: int = 0
 
@@ -150,7 +138,9 @@ class Killer:
         before = Content.of(index)
         command = Command(arguments, before=partial(self.plant, log))
         ended = Process(command, folder=self.folder).kill_after(seconds)
-        after, asked = Content.of(index), set(requests_in(log))
+        after = Content.of(index)
+        refused = self.is_refused
+        asked = {each for each in requests_in(log) if not refused(ast.literal_eval(each))}
         if arguments[0] == "remove":
             assert before.holds(after), "something came back"
         else:
@@ -159,9 +149,12 @@ class Killer:
         assert len(asked - after.contexts.keys()) <= IN_FLIGHT, "contexts in flight were lost"
         # A removal that was killed after its commit has nothing left to remove.
         is_removed = arguments[0] == "remove" and arguments[1] not in before.texts
-        done = 1 if is_removed else 0
-        assert ended.code in (done, -9), ended.output
-        return ended.code == done
+        done = {1} if is_removed else {0}
+        # A run that finds what the model was asked before, and nothing new, ends with 0.
+        if any("refuse" in word for word in arguments):
+            done.add(3)
+        assert ended.code in (*done, -9), ended.output
+        return ended.code in done
 
 
 @pytest.fixture
@@ -228,22 +221,47 @@ def test_commands_that_maintain_an_index_are_killed_and_end_as_undisturbed_ones(
         effort.done = killer.kills
 
 
-@pytest.mark.parametrize("make", [make_format_1, make_analyzer_1])
-def test_an_older_index_is_killed_while_it_is_brought_up_to_date_and_ends_as_an_undisturbed_one(
-    docs: Path, effort: Effort, tmp_path: Path, make: Callable[[Path], None]
+def test_lost_derived_files_are_made_anew_however_often_that_is_killed(
+    docs: Path, effort: Effort, tmp_path: Path
 ) -> None:
-    killer = Killer(tmp_path, effort.chance, commands=UPGRADE)
-    index = tmp_path / "older" / "i.crx"
-    index.parent.mkdir()
-    make(index)
+    killer = Killer(tmp_path, effort.chance)
+    killer.finish(tmp_path / "whole.crx", kill=False)
+    shutil.rmtree(tmp_path / "whole.crx" / "derived")
+    killer.commands = REBUILD
+    index = tmp_path / "i.crx"
+    shutil.copytree(tmp_path / "whole.crx", index)
     killer.finish(index, kill=False)
     expected = Content.of(index), answers(index)
-    assert len(expected[0].texts) > DOCUMENTS
     while killer.kills < effort.runs(quick=2, full=150):
         shutil.rmtree(index)
-        make(index)
+        shutil.copytree(tmp_path / "whole.crx", index)
         killer.finish(index)
         assert (Content.of(index), answers(index)) == expected
+        effort.done = killer.kills
+
+
+def test_runs_with_a_model_that_is_often_rejected_are_killed_and_end_as_an_uninterrupted_one(
+    docs: Path, effort: Effort, tmp_path: Path
+) -> None:
+    killer = Killer(
+        tmp_path,
+        effort.chance,
+        commands=WITH_REJECTIONS,
+        is_refused=lambda text: REFUSING.of(text) == "refuse",
+    )
+    killer.finish(tmp_path / "undisturbed", kill=False)
+    expected = Content.of(tmp_path / "undisturbed"), answers(tmp_path / "undisturbed")
+    assert 0.5 < len(expected[0].contexts) / CHUNKS < 0.8
+    # Only contextualize is killed.
+    killer.commands = WITH_REJECTIONS[:1]
+    killer.finish(tmp_path / "indexed", kill=False)
+    killer.commands = WITH_REJECTIONS[1:]
+    while killer.kills < effort.runs(quick=4, full=50):
+        index = tmp_path / "i.crx"
+        shutil.copytree(tmp_path / "indexed", index)
+        killer.finish(index)
+        assert (Content.of(index), answers(index)) == expected
+        shutil.rmtree(index)
         effort.done = killer.kills
 
 

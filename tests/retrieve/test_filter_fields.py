@@ -22,7 +22,7 @@ BREAD = crx.Document("bread", "Bake with steam.", metadata={"year": 2024})
             {"foo": "bar", "lang": "en"},
             (
                 'nothing found: no document has the field "foo"; '
-                "the fields are lang, modified, source, tag, title, uri, year",
+                "the fields are kind, lang, modified, source, tag, title, uri, year",
             ),
         ),
         ({"tag": "land"}, ("nothing found: no document meets the filter",)),

@@ -11,12 +11,14 @@ from crx.retrieve.operators import QueryPattern, QueryWords, parse_pattern, pars
     ("query", "text", "excluded"),
     [
         ("budget -draft", "budget", ("draft",)),
-        ("-draft budget -copies, 2024", "budget 2024", ("draft", "copies")),
+        ("-draft budget -copies, 2024", "-draft budget 2024", ("copies",)),
+        ("-crf option x264", "-crf option x264", ()),
         ('budget -"first  draft" plan', "budget plan", ("first draft",)),
         ("budget -«premier jet»", "budget", ("premier jet",)),
         ("parse -parse_args", "parse", ("parse_args",)),
         ("prix -été", "prix", ("été",)),
-        ("-draft", "", ("draft",)),
+        ("-draft", "-draft", ()),
+        ('-"first draft"', "", ("first draft",)),
         ('"budget -draft"', '"budget -draft"', ()),
         ("git commit --amend", "git commit --amend", ()),
         ("tar -x file", "tar -x file", ()),
@@ -28,7 +30,14 @@ from crx.retrieve.operators import QueryPattern, QueryWords, parse_pattern, pars
     ],
 )
 def test_a_word_after_a_dash_is_excluded(query: str, text: str, excluded: tuple[str, ...]) -> None:
-    assert parse_words(query) == QueryWords(text, excluded)
+    assert parse_words(query)[:2] == (text, excluded)
+
+
+def test_words_without_quotes_may_be_options() -> None:
+    words = parse_words('x264 -crf -preset -"slow motion"')
+    assert words == QueryWords("x264", ("crf", "preset", "slow motion"), ("crf", "preset"))
+    kept = parse_words("x264 -crf -preset", kept=["crf"])
+    assert kept == QueryWords("x264 -crf", ("preset",), ("preset",))
 
 
 def test_a_query_that_begins_with_re_is_a_regular_expression() -> None:

@@ -35,6 +35,7 @@ class MemoryChunk:
     uri: str = "mem:1"
     title: str = ""
     lang: str = "en"
+    kind: str = "prose"
     ordinal: int = 0
     start: int = 0
     end: int = 0

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "revenue", "of", "grew", "第", "二"]
 HIDDEN, WIDE, LAYERS, HEADS, POSITIONS = 16, 32, 2, 4, 24
+MODERN_LAYERS = 4
 
 _BERT = {
     "num_hidden_layers": LAYERS,
@@ -37,9 +38,30 @@ _CONFIGS: Mapping[str, Mapping[str, Any]] = {
         "max_position_embeddings": POSITIONS,
         "activation": "gelu",
     },
+    # Every third layer is global; in the others, a token sees two on each side.
+    "modernbert": {
+        "num_hidden_layers": MODERN_LAYERS,
+        "num_attention_heads": HEADS,
+        "hidden_size": HIDDEN,
+        "intermediate_size": WIDE,
+        "vocab_size": len(WORDS),
+        "max_position_embeddings": POSITIONS,
+        "hidden_activation": "gelu",
+        "global_attn_every_n_layers": 3,
+        "local_attention": 4,
+        "global_rope_theta": 160000.0,
+        "local_rope_theta": 10000.0,
+        "norm_eps": 1e-5,
+        "pad_token_id": 0,
+    },
     "t5": _BERT,
 }
-_CLASSES = {"bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta"}
+_CLASSES = {
+    "bert": "Bert",
+    "roberta": "Roberta",
+    "xlm-roberta": "XLMRoberta",
+    "modernbert": "ModernBert",
+}
 
 
 def make_model(
@@ -128,6 +150,8 @@ def _write_dense(folder: Path, size: int, numbers: np.random.Generator) -> None:
 
 
 def _weights(family: str, numbers: np.random.Generator, *, labels: int) -> dict[str, Any]:
+    if family == "modernbert":
+        return _drawn(_modern_shapes(labels), numbers)
     shapes = _embeddings(family)
     for index in range(LAYERS):
         shapes |= _layer(family, index)
@@ -138,6 +162,27 @@ def _weights(family: str, numbers: np.random.Generator, *, labels: int) -> dict[
         shapes = {f"{family.removeprefix('xlm-')}.{name}": shape for name, shape in shapes.items()}
         shapes |= _linear(inner, HIDDEN, HIDDEN) | _linear(outer, HIDDEN, labels)
     return _drawn(shapes, numbers)
+
+
+def _modern_shapes(labels: int) -> dict[str, tuple[int, ...]]:
+    prefix = "model." if labels else ""
+    shapes: dict[str, tuple[int, ...]] = {"embeddings.tok_embeddings.weight": (len(WORDS), HIDDEN)}
+    norms = ["embeddings.norm", "final_norm"]
+    for index in range(MODERN_LAYERS):
+        at = f"layers.{index}"
+        norms += [f"{at}.mlp_norm", *([f"{at}.attn_norm"] if index else [])]
+        shapes |= {
+            f"{at}.attn.Wqkv.weight": (3 * HIDDEN, HIDDEN),
+            f"{at}.attn.Wo.weight": (HIDDEN, HIDDEN),
+            f"{at}.mlp.Wi.weight": (2 * WIDE, HIDDEN),
+            f"{at}.mlp.Wo.weight": (HIDDEN, WIDE),
+        }
+    shapes |= {f"{norm}.weight": (HIDDEN,) for norm in norms}
+    shapes = {prefix + name: shape for name, shape in shapes.items()}
+    if labels:
+        shapes |= {"head.dense.weight": (HIDDEN, HIDDEN), "head.norm.weight": (HIDDEN,)}
+        shapes |= _linear("classifier", HIDDEN, labels)
+    return shapes
 
 
 def _embeddings(family: str) -> dict[str, tuple[int, ...]]:

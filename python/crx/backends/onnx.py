@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crx.backends.first_load import require_tried
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.backends.stored_embedder import StoredEmbedder
@@ -54,15 +55,26 @@ _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 def load_embedder(spec: str) -> OnnxEmbedder:
     """Load an embedder by name or path: "minilm", "minilm@int8" or "minilm:device=cuda"."""
     name, device = _parse(spec)
-    return OnnxEmbedder(find_model(name), device=device)
+    folder = find_model(name)
+    require_tried(folder, read_card(folder), backend=__name__)
+    return OnnxEmbedder(folder, device=device)
 
 
 def load_reranker(spec: str) -> OnnxReranker:
     """Load a reranker by name or path; a path may be a folder with an ONNX file of its own."""
     name, device = _parse(spec)
-    return OnnxReranker(
-        Path(name) if is_source_folder(Path(name)) else find_model(name), device=device
-    )
+    is_source = is_source_folder(Path(name))
+    folder = Path(name) if is_source else find_model(name)
+    card = read_reranker_folder(folder)[0] if is_source else read_card(folder)
+    require_tried(folder, card, backend=__name__)
+    return OnnxReranker(folder, device=device)
+
+
+def open_model(folder: Path) -> OnnxEmbedder | OnnxReranker:
+    """Load the model in a folder on the CPU, in this process, whoever made it."""
+    if not is_source_folder(folder) and read_card(folder).kind == "embedder":
+        return OnnxEmbedder(folder)
+    return OnnxReranker(folder)
 
 
 class OnnxEmbedder(StoredEmbedder):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crx.backends.first_load import require_tried
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.backends.stored_embedder import StoredEmbedder
@@ -31,7 +32,14 @@ def load_embedder(spec: str) -> OpenVinoEmbedder:
     arithmetic = options.get("arithmetic", "f32")
     if arithmetic not in ("f32", "bf16"):
         raise ModelError(f"arithmetic={arithmetic}: no such arithmetic; take f32 or bf16")
-    return OpenVinoEmbedder(find_model(name), arithmetic="bf16" if arithmetic == "bf16" else "f32")
+    folder = find_model(name)
+    require_tried(folder, read_card(folder), backend=__name__)
+    return OpenVinoEmbedder(folder, arithmetic="bf16" if arithmetic == "bf16" else "f32")
+
+
+def open_model(folder: Path) -> OpenVinoEmbedder:
+    """Load the embedder in a folder, in this process, whoever made it."""
+    return OpenVinoEmbedder(folder)
 
 
 class OpenVinoEmbedder(StoredEmbedder):

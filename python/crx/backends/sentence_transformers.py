@@ -75,7 +75,7 @@ class SentenceTransformersEmbedder:
         self._fork_guard.check("sentence-transformers")
         prefix = self._query if query else self._passage
         vectors = np.empty((len(texts), self.dimensions), np.float32)
-        ids = self._tokens.encode(texts, prefix=prefix)
+        ids = self._tokens.encode(texts, prefix=prefix, query=query)
         for rows, _ in batch_by_length(ids, tokens=_BATCH_TOKENS):
             vectors[rows] = self._model.encode(
                 [prefix + texts[row] for row in rows],

@@ -40,7 +40,7 @@ class StoredEmbedder:
     def _encode(self, texts: Sequence[str], *, query: bool) -> list[Ids]:
         """Return the ids of texts behind their prefix, each truncated to `max_tokens`."""
         prefix = self.card.query_prefix if query else self.card.passage_prefix
-        return self._tokens.encode(texts, prefix=prefix)
+        return self._tokens.encode(texts, prefix=prefix, query=query)
 
     def _require_finite(self, vectors: NDArray[np.float32]) -> None:
         """Raise `ModelError` if a vector is not finite."""

@@ -148,7 +148,7 @@ def cli() -> None:
     crx search "QUESTION"    print the passages that answer
     crx ask "QUESTION"       have a model answer from them
 
-    Exit codes: 0 done, 1 nothing found, 2 usage, 3 some or all inputs or contexts failed, 4 index
+    Exit codes: 0 done, 1 nothing found, 2 usage, 3 some or all files or contexts failed, 4 index
     or bundle damaged or incompatible, 5 locked, 6 no room or resources, 7 model, 130 interrupted.
     """
 
@@ -223,7 +223,8 @@ def _describe(error: click.ClickException, arguments: list[str]) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return f'{fact}; "crx --help" lists the options'
-    if text := _text_with_dash(context.command, arguments):
+    is_unknown = isinstance(error, click.NoSuchOption)
+    if is_unknown and (text := _text_with_dash(context.command, arguments)):
         example = f"{context.command_path} -- {text}"
         return f'{fact}; put "--" before a text that begins with "-": {example}'
     return f'{fact}; "{context.command_path} --help" lists the options'

@@ -29,6 +29,7 @@ from crx.cli.output import (
     print_line,
     print_note,
     print_piece,
+    without_quiet,
 )
 from crx.cli.passages import location
 from crx.cli.prompt import refuse_choice_of_whole
@@ -121,7 +122,7 @@ def _print(
         print_json({"question": question, **asdict(answer), "complete": complete})
     else:
         _print_citations(answer)
-    notes.print(*answer.notes)
+    notes.print(*without_quiet(answer.notes))
     if answer.removed:
         citations = "citation that names" if answer.removed == 1 else "citations that name"
         print_note(f"{answer.removed} {citations} no passage: removed")

@@ -26,12 +26,15 @@ class DiskRoom:
     def __init__(self, index: Path) -> None:
         self._index = index
         self._left = 0
+        # A run that fails before it has looked at the files of an index may have nothing to do.
+        self._has_work = not (index / "crx.db").exists()
 
     def watch(self, show: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
         """Return a function that notes a progress and passes it on."""
 
         def note(progress: Progress) -> None:
             self._left = progress.chunks_total - progress.chunks_done
+            self._has_work = self._has_work or self._left > 0
             if show is not None:
                 show(progress)
 
@@ -39,13 +42,13 @@ class DiskRoom:
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
-        """Have the error of a full disk name the bytes that are needed."""
+        """Have the error of a full disk name the bytes that are needed, if there is work left."""
         try:
             yield
         except (NoRoom, SystemFailure) as error:
             existing = next(each for each in (self._index, *self._index.parents) if each.exists())
             free = _free_bytes(existing)
-            if free is None:
+            if free is None or not self._has_work:
                 raise
             missing = _WORKING_BYTES + self._left * _BYTES_A_CHUNK - free
             most = _WORKING_BYTES if isinstance(error, NoRoom) else _FULL_BYTES

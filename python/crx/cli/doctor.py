@@ -200,21 +200,11 @@ def _models() -> Iterator[tuple[State, str]]:
         here = [name for name, folder in list_models().items() if folder.parent == models]
         none = "no models" if models.is_dir() else "no such folder"
         yield "ok", f"{models}: {', '.join(here) or none}"
-    for name, folder in list_models().items():
+    for folder in list_models().values():
         try:
-            card = read_card(folder)
+            read_card(folder)
         except ModelError as error:
             yield "warn", str(error)
-            continue
-        if card.saturates:
-            yield (
-                "warn",
-                (
-                    f"{name}: converted by an earlier version, whose int8 vectors differ between "
-                    f"processors with and without VNNI; `{card.command}` converts it again, and "
-                    "an index made with it is then made again"
-                ),
-            )
 
 
 def _embedder() -> Iterator[tuple[State, str]]:

@@ -9,7 +9,7 @@ import click
 
 from crx import _native
 from crx.cli.excerpt import shorten
-from crx.cli.output import bold, dim, display_path, format_line, print_note, to_json
+from crx.cli.output import bold, dim, display_path, format_line, print_hint, to_json
 from crx.cli.screen import Screen
 from crx.cli.visible import visible_line
 from crx.show.by_file import MatchingFile, group_by_file
@@ -29,8 +29,7 @@ def print_files(
     for line in _layout(files[:count], query=shown, screen=screen):
         click.echo(line)
     if count is not None and len(files) > count:
-        left = len(files) - count
-        print_note(f"{left} more {'file' if left == 1 else 'files'}; --more prints all")
+        print_hint(f"{count} of {len(files)}", "--more")
 
 
 def as_file_object(query: str, result: Result, *, count: int | None) -> dict[str, object]:

@@ -29,8 +29,8 @@ HELP = """\
   modified>=2024-05-31    the time of the file, in UTC; --since 30d and --before 2024 are shorter
   year>=2020              comparison: =, !=, <, <=, >, >=
 
-Fields are lang, title, path, uri, source (the uri without its #fragment), ext, format, modified and
-the metadata of a document, such as year or tag. Numbers compare with numbers, true and false with
+Fields are lang, kind (code, prose or data), title, path, uri, source (the uri without its
+#fragment), ext, format, modified and the metadata of a document, such as year or tag. Numbers compare with numbers, true and false with
 booleans.\
 """
 

@@ -38,7 +38,7 @@ EXIT_CODES = {
     0: "done, or stopped at the budget that was given",
     1: 'nothing was found, or a bound of "crx eval gate" was missed',
     2: "a command, a setting or a path is wrong, or there is no index",
-    3: "some or all inputs could not be read, or chunks did not get their context",
+    3: "some or all files could not be read, or chunks did not get their context",
     4: "the index or a bundle is damaged, or does not fit what is asked for",
     5: "another process is writing to the index",
     6: "disk or memory is full, or a call of the operating system failed",

@@ -25,7 +25,7 @@ from crx.cli.options import (
     set_option,
     workers_options,
 )
-from crx.cli.output import NotePrinter, display_path, print_json, print_line, print_note
+from crx.cli.output import NotePrinter, display_path, print_hint, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
 from crx.cli.second_pass import NEXT_STEP, SecondPass, describe_vectors
 from crx.context_registry import parse_contexts
@@ -145,6 +145,8 @@ def command(
         if not as_json:
             done = summarize(report)
             print_line(f"{display_path(index_path)}: {done}")
+            if report.added == index.store.stats()["documents"] > 0:
+                print_hint('crx search "QUESTION" prints the passages that answer')
         name_failures(report)
         if words_only and report.pending:
             vectors = describe_vectors(index, probe=False)

@@ -41,7 +41,7 @@ _MOST_COLUMNS, _FEWEST_COLUMNS = 36, 20
 _CUT_BEFORE = "..."
 # The line of the screen for the shell's prompt, and the columns of how many passages there are.
 _PROMPT_LINES = 1
-_HINT_COLUMNS = 70
+_HINT_COLUMNS = 26
 
 
 def print_passages(found: Sequence[Copies[Passage]], *, query: str) -> None:

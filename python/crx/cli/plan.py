@@ -90,14 +90,15 @@ def command(
     if as_json:
         print_json(asdict(planned))
     else:
-        _print(planned)
+        asked = costs.priced == source or requests_per_minute is not None
+        _print(planned, prices=asked)
     for line in planned.notes:
         print_note(line)
     for failure in planned.failures:
         print_note(f"{display_path(failure.uri)}: {failure.reason}")
 
 
-def _print(planned: Plan) -> None:
+def _print(planned: Plan, *, prices: bool) -> None:
     print_line(
         f"{planned.documents:,} documents, {planned.chunks:,} chunks, {planned.tokens:,} tokens"
     )
@@ -112,7 +113,7 @@ def _print(planned: Plan) -> None:
     if rejected := OutcomeCounts.from_made(planned.trial).describe_rejected():
         print_line(f"trial: {rejected}")
     cost = planned.estimate
-    if cost is None:
+    if cost is None or not prices:
         return
     used = cost.usage
     print_line(planned.priced)

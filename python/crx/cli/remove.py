@@ -7,7 +7,7 @@ import click
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.index import handle
-from crx.ingest.remove import refreshed_folders
+from crx.ingest.remove import names_left_out
 from crx.labels import count_label
 
 
@@ -18,24 +18,23 @@ from crx.labels import count_label
 def command(*, names: tuple[str, ...], folder: str | None, as_json: bool) -> int:
     """Remove documents by URI, file, folder or glob.
 
-    Files on the disk are not changed. A folder that was indexed is not refreshed any more. Quote a
-    glob: * stays within a folder, ** crosses folders.
+    Files on the disk are not changed, and the next "crx index" leaves them out. A folder that was
+    indexed is not refreshed any more. Quote a glob: * stays within a folder, ** crosses folders.
     """
     index_path = existing_index(folder)
     with handle.open(index_path, create=False) as index:
         removed = index.remove_matching(*names)
-        refreshed = refreshed_folders(index.store, names)
+        left_out = names_left_out(index.store, names)
     total = sum(removed.values())
     if as_json:
-        print_json({"index": str(index_path), "removed": total, "names": removed})
+        print_json(
+            {"index": str(index_path), "removed": total, "names": removed, "left_out": left_out}
+        )
     else:
         print_line(f"{display_path(index_path)}: {count_label(total, 'document')} removed")
     for name, count in removed.items():
         if not count:
             print_note(f'{name}: nothing in the index; "crx status --documents" lists what is')
-    for name, root in refreshed:
-        print_note(
-            f'{name}: still lies below {display_path(root)}, which "crx index" refreshes; '
-            "--exclude leaves it out"
-        )
+    for name in left_out:
+        print_note(f'{name}: left out from now on; "crx index {name}" takes it back')
     return 0 if total else 1

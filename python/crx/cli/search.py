@@ -22,7 +22,7 @@ from crx.cli.options import (
     time_options,
     where_option,
 )
-from crx.cli.output import complete_notes, print_note, to_json
+from crx.cli.output import choose_notes, print_hint, print_note, to_json
 from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
@@ -36,6 +36,8 @@ from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
+# Kinds of notes that are printed before what is found.
+_BEFORE = ("query", "near")
 FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", "files")
 
 
@@ -205,19 +207,21 @@ def command(
     result = None if no_server else _search_served(index_path, query, arguments, settings)
     if result is None:
         result = search_here(index_path, query, arguments, settings)
-    notes = complete_notes(result.notes, passages=len(result))
+    # Who sets a limit, or wants a reranker, is told what that did.
+    is_asked = explain or bool(rerank) or bool(given) or budget_tokens is not None
+    told = choose_notes(result.notes, passages=len(result), explain=is_asked)
     pattern = parse_pattern(query, match=match or "words")
-    if form == "text":
-        # What is found is read in its light.
-        for note in [note for note in notes if note.kind == "near"]:
+    # What is found is read in the light of how the query was understood.
+    for note in told:
+        if note.kind in _BEFORE:
             print_note(note)
-            notes.remove(note)
+    notes = [note for note in told if note.kind not in _BEFORE]
     if by_file and form in ("text", "json", "jsonl"):
         _print_files(screen, query, result, form=form, count=count, more=more, pattern=pattern)
     elif form == "text":
         shown = _highlighted(pattern, result.passages) if pattern else query
         limit = len(result.passages) if more and count is None else count
-        _print(screen, shown, result, count=limit, full=full, explain=explain, notes=notes)
+        _print(screen, shown, result, count=limit, full=full, explain=explain, notes=told)
     elif form == "json":
         click.echo(to_json(as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
@@ -323,9 +327,9 @@ def _print(
     )
     for line in lines:
         click.echo(line)
-    hints = ["--more prints all"] * (len(shown) < len(found)) + ["--full prints them whole"] * cut
+    hints = ["--more"] * (len(shown) < len(found)) + ["--full"] * cut
     if hints:
-        print_note(f"{len(shown)} of {len(found)} passages; {', '.join(hints)}")
+        print_hint(f"{len(shown)} of {len(found)}", *hints)
 
 
 def _highlighted(pattern: QueryPattern, passages: Sequence[Passage]) -> str:
@@ -344,7 +348,6 @@ def _print_vimgrep(
         )
         for line in lines:
             click.echo(line)
-    without = sum(passage.lines is None for passage in passages)
-    if without:
-        noun = "passage is" if without == 1 else "passages are"
-        print_note(f"{without} {noun} in files without lines; --format text prints all")
+    # Vim reads this line into its list, too: it is worth one only if there is no other.
+    if passages and all(passage.lines is None for passage in passages):
+        print_note("what is found is in files without lines; --format text prints it")

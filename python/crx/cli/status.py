@@ -40,9 +40,14 @@ MAX_LANGUAGES_SHOWN = 8
     help="List instead the files and folders that were met and not indexed, with the reason, and "
     "the documents of which a part failed to be read.",
 )
+@click.option(
+    "--all", "in_numbers", is_flag=True, help="Print also all counts and how the index was built."
+)
 @json_option
-def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool) -> None:
-    """Print what the index holds, from where and when, what it lacks and how it was built."""
+def command(
+    *, folder: str | None, documents: bool, skipped: bool, in_numbers: bool, as_json: bool
+) -> None:
+    """Print what the index holds, from where and when, and what it lacks."""
     index_path = searchable_index(folder)
     with open_reader(index_path) as index:
         status = index.status()
@@ -77,8 +82,9 @@ def command(*, folder: str | None, documents: bool, skipped: bool, as_json: bool
         if incomplete:
             affected = count_label(len(incomplete), "document")
             print_line(f'parts of {affected} were not read; "crx status --skipped" names them')
-        print_line()
-        _print_details(status)
+        if in_numbers:
+            print_line()
+            _print_details(status)
     for uri, reason in status.failures:
         print_note(f"{display_path(uri)}: {reason}")
     for line in status.notes:
@@ -104,26 +110,26 @@ def _print_in_words(
         print_line(f"last written on {_local_time(written)}")
     if counts["chunks"]:
         print_line(_describe_vectors(status))
-        covered = f"{compute_coverage(counts):.1%} of the chunks have a context"
-        print_line(f"{covered} besides the outline")
+        reranked = f"reranked by {status.reranker}" if status.reranker else "not reranked"
+        print_line(f"searches are {reranked}")
+        if counts["contexts"]:
+            print_line(f"{compute_coverage(counts):.1%} of the chunks have a model's context")
         if rejected := OutcomeCounts.from_stats(counts).describe_rejected():
             print_line(rejected)
     if status.failures:
-        inputs = count_label(len(status.failures), "input")
-        print_line(f"{inputs} could not be read, as named below")
+        files = count_label(len(status.failures), "file")
+        print_line(f"{files} could not be read, as named below")
     if passed_over:
-        paths = count_label(passed_over, "path")
-        print_line(f'{paths} not indexed; "crx status --skipped" lists them')
+        paths = "file or folder was" if passed_over == 1 else "files and folders were"
+        print_line(f'{passed_over:,} {paths} skipped; "crx status --skipped" lists them')
+    if 0 < counts["tokens"] <= MAX_CORPUS_TOKENS:
+        print_line(f"a prompt can hold all {counts['tokens']:,} tokens: crx ask --whole")
 
 
 def _print_details(status: Status) -> None:
     counts = [[name, f"{count:,}"] for name, count in status.counts.items()]
     print_text(format_table(counts, right=(1,)))
     print_text(format_table(_built_with(status)))
-    print_line(f"reranker: {status.reranker or 'none'}")
-    if 0 < status.counts["tokens"] <= MAX_CORPUS_TOKENS:
-        tokens = f"{status.counts['tokens']:,}"
-        print_line(f"all documents are {tokens} tokens: crx ask --whole reads all of them")
     print_line(f"dense search: {_dense_search(status)}")
 
 

@@ -164,8 +164,8 @@ class QueryRunner:
 
     def _note(self, search: Search) -> None:
         """Count the notes of a search, but those on its query, and what was reranked."""
-        self.notes.update(note for note in search.notes if note.kind not in ("time", "query"))
-        if "rerank" in search.rankings and all(note.kind == "time" for note in search.notes):
+        self.notes.update(note for note in search.notes if note.kind not in ("limit", "query"))
+        if "rerank" in search.rankings and all(note.kind == "limit" for note in search.notes):
             self._scored.append(len(search.rankings["rerank"].keys))
 
     def describe_reranking(self) -> str:

@@ -19,7 +19,8 @@ def remove_matching(store: _native.Store, names: Sequence[str]) -> dict[str, int
     """Remove the documents that names match; return how many for each name.
 
     A name is a URI, a file, a folder or a glob; a relative path starts at the current folder. Roots
-    that lie in a removed folder are not refreshed any more.
+    that lie in a removed folder are not refreshed any more, and what lies below another root is one
+    of its excludes from now on.
     """
     remembered = RememberedRoots.read(store)
     removed: dict[str, int] = {}
@@ -29,20 +30,32 @@ def remove_matching(store: _native.Store, names: Sequence[str]) -> dict[str, int
         failed = RecordedFailures(store, files={_path_of_row(row) for row in store.documents()})
         store.forget_failures([uri for each in folders for uri in failed.below(each)])
         remembered = remembered.without(folders)
+        if removed[name] and _may_come_back(name):
+            remembered = remembered.excluding(uri_of(name), is_glob=_is_glob(name))
     remembered.write(store)
     return removed
 
 
-def refreshed_folders(store: _native.Store, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the names that still exist below a remembered root, with that root."""
+def names_left_out(store: _native.Store, names: Sequence[str]) -> list[str]:
+    """Return the names that are excludes of a remembered root since they were removed."""
     remembered = RememberedRoots.read(store)
-    found = []
-    for name in names:
-        uri = uri_of(name)
-        root = next((root.uri for root in remembered.roots if is_below(uri, root.uri)), "")
-        if root and os.path.lexists(path_of(uri)):
-            found.append((name, root))
-    return found
+    return [
+        name
+        for name in names
+        if _may_come_back(name)
+        and any(
+            pattern in root.exclude
+            for root, pattern in remembered.patterns(uri_of(name), is_glob=_is_glob(name))
+        )
+    ]
+
+
+def _is_glob(name: str) -> bool:
+    return bool(_WILDCARDS.intersection(name)) and not os.path.lexists(path_of(uri_of(name)))
+
+
+def _may_come_back(name: str) -> bool:
+    return _is_glob(name) or os.path.lexists(path_of(uri_of(name)))
 
 
 def _find(store: _native.Store, name: str, folders: Sequence[str]) -> list[str]:

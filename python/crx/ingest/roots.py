@@ -13,6 +13,7 @@ index, or if the user has allowed it by naming it (see `crx.config.allowed`).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +30,8 @@ MOUNTS = "mounts"
 CHANGES = "changes"
 # The descriptions of folders that all documents have.
 DESCRIBED = "described_folders"
+# What an exclude takes for a wildcard; a class of one character stands for itself.
+_WILDCARD = re.compile(r"[*?\[]")
 # Settings of an index that are about files of one machine; a copy has none of them.
 SETTINGS_OF_ROOTS = (ROOTS, MOUNTS, CHANGES, DESCRIBED)
 
@@ -149,6 +152,27 @@ class RememberedRoots:
                 if not any(is_below(uri, each) for each in removed)
             },
         )
+
+    def patterns(self, uri: str, *, is_glob: bool) -> list[tuple[Root, str]]:
+        """Return the roots that a file or glob lies below, each with its exclude for that."""
+        found = []
+        for root in self.roots:
+            below = uri.removeprefix(f"{root.uri.rstrip('/')}/")
+            if below != uri:
+                escaped = below if is_glob else _WILDCARD.sub(r"[\g<0>]", below)
+                found.append((root, f"/{escaped}"))
+        return found
+
+    def excluding(self, uri: str, *, is_glob: bool) -> RememberedRoots:
+        """Return the roots with a file, folder or glob below them as one of their excludes."""
+        found = dict(self.patterns(uri, is_glob=is_glob))
+        roots = [
+            replace(root, exclude=tuple(dict.fromkeys((*root.exclude, found[root]))))
+            if root in found
+            else root
+            for root in self.roots
+        ]
+        return replace(self, roots=tuple(roots))
 
 
 def root_acts(roots: Iterable[Root], *, index: str) -> list[str]:

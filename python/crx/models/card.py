@@ -34,9 +34,6 @@ ModelKind = Literal["embedder", "reranker", "generator"]
 Precision = Literal["fp32", "int8", "gguf"]
 Pooling = Literal["mean", "cls", "max", "last", "graph", "none"]
 
-# The first converter whose int8 weights are exact on every processor.
-EXACT_INT8_CONVERTER = 3
-
 _BLOCK_BYTES = 1 << 20
 _MAX_CARD_BYTES = 1 << 22
 
@@ -103,15 +100,6 @@ class ModelCard:
         ]
         digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         return f"{self.precision}:{self.dimensions}:{digest[:20]}"
-
-    @property
-    def saturates(self) -> bool:
-        """Whether sums of the graph may saturate on processors without VNNI.
-
-        Converters before the third used all eight bits of int8 weights. A graph that was not made
-        by a converter of crx has the number 0.
-        """
-        return self.precision == "int8" and 0 < self.converter < EXACT_INT8_CONVERTER
 
     @property
     def command(self) -> str:

@@ -10,8 +10,8 @@ from crx.models.source_folder import GRAPHS
 
 _CONFIGURATION = re.compile(
     r"config\.json|modules\.json|sentence_bert_config\.json|config_sentence_transformers\.json"
-    r"|tokenizer\.json|tokenizer_config\.json|README\.md|\d+_\w+/config\.json"
-    r"|\d+_Dense/model\.safetensors"
+    r"|(\d+_\w+/)?tokenizer\.json|tokenizer_config\.json|README\.md|\d+_\w+/config\.json"
+    r"|\d+_(Dense|LayerNorm|StaticEmbedding)/model\.safetensors"
 )
 _WEIGHTS = "model.safetensors"
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5")
@@ -28,6 +28,8 @@ def choose_files(repository: str, names: Sequence[str], *, file: str | None) -> 
     configuration = [name for name in names if _CONFIGURATION.fullmatch(name)]
     if _WEIGHTS in names:
         return [*configuration, _WEIGHTS]
+    if any(name.endswith(f"_StaticEmbedding/{_WEIGHTS}") for name in configuration):
+        return configuration
     if graph := next((name for name in GRAPHS if name in names), None):
         return [*configuration, graph, *_tensors_of(graph, names)]
     others = sorted(name for name in names if name.endswith((".gguf", ".onnx")))

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from crx.errors import ModelError
 from crx.models.card import ModelKind, Pooling, require_small
 
-Activation = Literal["gelu", "gelu_tanh", "relu"]
+Activation = Literal["gelu", "gelu_tanh", "relu", "silu"]
 Json = Mapping[str, Any]
 
 _MAX_JSON_BYTES = 1 << 26
-_FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert")
+_FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "modernbert")
 _ACTIVATIONS: Mapping[str, Activation] = {
     "gelu": "gelu",
     "gelu_python": "gelu",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
+    "silu": "silu",
 }
 _POOLINGS: Mapping[str, Pooling] = {
     "pooling_mode_mean_tokens": "mean",
@@ -37,12 +38,26 @@ _POOLINGS: Mapping[str, Pooling] = {
 
 
 @dataclass(frozen=True, slots=True)
+class RotaryAttention:
+    """Rotary positions in layers that attend to all tokens, or to those nearby.
+
+    `is_local` tells of each layer whether a token attends to the `window` tokens on each side of
+    it alone. `bases` are the bases of the rotation in a global and in a local layer.
+    """
+
+    is_local: tuple[bool, ...]
+    window: int
+    bases: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """The architecture of a BERT-family encoder.
 
     `positions` and `segments` are the sizes of the position and segment embedding tables.
     `first_position` is the row of the position table for the first token: 0 for BERT and
-    DistilBERT, 1 + the padding id for the RoBERTa family.
+    DistilBERT, 1 + the padding id for the RoBERTa family. ModernBERT has `rotary` positions and no
+    such tables; it normalizes what goes into a part of a layer, the others what comes out of it.
     """
 
     family: str
@@ -56,12 +71,19 @@ class Architecture:
     segments: int
     activation: Activation
     epsilon: float
+    rotary: RotaryAttention | None = None
 
 
 # ONNX graphs by the names that exporters give them, in the order of preference.
 GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_quantized.onnx")
 # A limit above this is a tokenizer's "unlimited", such as 10**30.
 _MAX_SEQUENCE = 1 << 20
+# Of models that read more, as time and memory grow with the square of the length in every third
+# layer: 8,192 tokens in one text take 1 GB.
+_MAX_ROTARY_SEQUENCE = 8192
+_MAX_LAYERS = 1000
+# Tokens that model2vec reads of a text if the folder does not name a number.
+_STATIC_SEQUENCE = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +112,9 @@ _NO_OVERRIDES = Overrides()
 class SourceFolder:
     """The configuration of a model folder. `dense` names the folders of its projections.
 
+    `head` names those of the dense layer, the norm and the classifier of a reranker whose head is
+    in modules; it is empty for a head among the encoder's weights. `table` is the folder of the
+    token vectors of a static embedder, None for an encoder.
     `graph` is the path of its ONNX graph, None if the model is read from its weights. `pooling` is
     "graph" if the folder names none, so that the graph must pool.
     """
@@ -100,6 +125,8 @@ class SourceFolder:
     kind: ModelKind
     pooling: Pooling
     dense: tuple[str, ...]
+    head: tuple[str, ...]
+    table: str | None
     sequence: int
     lower_case: bool
     query_prefix: str
@@ -127,12 +154,22 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
     if not path.is_dir():
         raise ModelError(f"{path}: no such folder; name the folder that holds config.json")
     graph = _find_graph(path, overrides.graph)
-    config = _read_json(path, "config.json", default=None if graph is None else {})
+    modules = _read_modules(path)
+    table = _table_module(modules)
+    is_required = graph is None and table is None
+    config = _read_json(path, "config.json", default=None if is_required else {})
     encoder_config = _read_json(path, "sentence_bert_config.json", default={})
-    kind = overrides.kind or _kind(path, config)
-    pooling, dense = (
-        ("none", ()) if kind == "reranker" else _pooling_and_dense(path, graph, overrides)
-    )
+    head = _head_modules(modules)
+    pooling: Pooling = _pooling(path, modules[1].path) if head else "none"
+    dense: tuple[str, ...] = ()
+    if table is not None:
+        kind: ModelKind = "embedder"
+        sequence = overrides.sequence or _static_sequence(path, config)
+    else:
+        kind = overrides.kind or ("reranker" if head else _kind(path, config))
+        sequence = _sequence(path, config, encoder_config, overrides.sequence)
+    if kind == "embedder" and table is None:
+        pooling, dense = _pooling_and_dense(path, modules, graph, overrides)
     query, passage = _prefixes(_read_json(path, "config_sentence_transformers.json", default={}))
     licence, languages = read_front_matter(path)
     return SourceFolder(
@@ -142,7 +179,9 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
         kind=kind,
         pooling=pooling,
         dense=dense,
-        sequence=_sequence(path, config, encoder_config, overrides.sequence),
+        head=head,
+        table=table,
+        sequence=sequence,
         lower_case=bool(encoder_config.get("do_lower_case", False)),
         query_prefix=query if overrides.query_prefix is None else overrides.query_prefix,
         passage_prefix=passage if overrides.passage_prefix is None else overrides.passage_prefix,
@@ -190,9 +229,9 @@ def path_inside(folder: Path, name: str) -> Path:
     return path
 
 
-def read_dense_config(folder: SourceFolder, name: str) -> Json:
-    """Return the configuration of one of the folder's projections."""
-    return _read_json(folder.path, f"{name}/config.json")
+def read_config(folder: SourceFolder, module: str = "") -> Json:
+    """Return the configuration of the encoder, or that of a module in a folder of its own."""
+    return _read_json(folder.path, f"{module}/config.json".removeprefix("/"))
 
 
 def _read_json(folder: Path, name: str, *, default: Json | None = None) -> Json:
@@ -251,15 +290,23 @@ def _kind(path: Path, config: Json) -> ModelKind:
 
 
 def _pooling_and_dense(
-    path: Path, graph: Path | None, overrides: Overrides
+    path: Path, modules: Sequence[_Module], graph: Path | None, overrides: Overrides
 ) -> tuple[Pooling, tuple[str, ...]]:
     """Return the pooling and the folders of the projections.
 
     The pooling of a graph is "graph" if neither the overrides nor the folder name one.
     """
-    if path_inside(path, "modules.json").is_file():
-        pooling, dense = _read_modules(path)
-        return overrides.pooling or pooling, dense
+    if modules:
+        kinds = " ".join(each.kind for each in modules)
+        if not re.fullmatch("Transformer Pooling( Dense)*( Normalize)?", kinds):
+            raise ModelError(
+                f"{path / 'modules.json'}: modules {kinds.replace(' ', ', ')}; "
+                "crx supports Transformer, Pooling, Dense and Normalize, in this order"
+            )
+        pooling = _pooling(path, modules[1].path)
+        return overrides.pooling or pooling, tuple(
+            each.path for each in modules if each.kind == "Dense"
+        )
     if overrides.pooling is not None:
         return overrides.pooling, ()
     if graph is not None and path_inside(path, "1_Pooling/config.json").is_file():
@@ -269,27 +316,49 @@ def _pooling_and_dense(
     return "graph", ()
 
 
-def _read_modules(path: Path) -> tuple[Pooling, tuple[str, ...]]:
-    """Return the pooling and the folders of the projections, in the order of modules.json."""
+class _Module(NamedTuple):
+    """A module of sentence-transformers: the name of its class, and its folder."""
+
+    kind: str
+    path: str
+
+
+def _read_modules(path: Path) -> list[_Module]:
+    """Return the modules that modules.json lists, in order; none without it."""
     listed = path_inside(path, "modules.json")
+    if not listed.is_file():
+        return []
     try:
         require_small(listed, _MAX_JSON_BYTES)
         modules = [
-            (str(module["type"]).rpartition(".")[2], str(module["path"]))
+            _Module(str(module["type"]).rpartition(".")[2], str(module["path"]))
             for module in json.loads(listed.read_bytes())
         ]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(f"{listed}: not a list of modules ({error})") from error
-    kinds = [kind for kind, _ in modules]
-    if not re.fullmatch("Transformer Pooling( Dense)*( Normalize)?", " ".join(kinds)):
-        raise ModelError(
-            f"{listed}: modules {', '.join(kinds)}; "
-            "crx supports Transformer, Pooling, Dense and Normalize, in this order"
-        )
-    if modules[0][1]:
-        raise ModelError(f"{listed}: the transformer is in {modules[0][1]!r}, not at the root")
-    dense = tuple(name for kind, name in modules if kind == "Dense")
-    return _pooling(path, modules[1][1]), dense
+    if modules and modules[0].path and modules[0].kind == "Transformer":
+        raise ModelError(f"{listed}: the transformer is in {modules[0].path!r}, not at the root")
+    return modules
+
+
+def _table_module(modules: Sequence[_Module]) -> str | None:
+    """Return the folder of a static embedder's token vectors, "" for the root; None for others."""
+    if not modules or modules[0].kind != "StaticEmbedding":
+        return None
+    return modules[0].path.removeprefix(".")
+
+
+def _static_sequence(path: Path, config: Json) -> int:
+    """Return how many tokens a static embedder reads of a text."""
+    return _integer(path, {"max_length": _STATIC_SEQUENCE, **config}, "max_length")
+
+
+def _head_modules(modules: Sequence[_Module]) -> tuple[str, ...]:
+    """Return the folders of a reranker's dense layer, norm and classifier; () for another model."""
+    kinds = [each.kind for each in modules]
+    if kinds != ["Transformer", "Pooling", "Dense", "LayerNorm", "Dense"]:
+        return ()
+    return tuple(each.path for each in modules[2:])
 
 
 def _pooling(path: Path, module: str) -> Pooling:
@@ -326,6 +395,8 @@ def _sequence(path: Path, config: Json, encoder_config: Json, given: int | None)
     if config and (given is None or "max_position_embeddings" in config):
         positions = _integer(path, config, "max_position_embeddings")
         limits.append(positions - first_position(config))
+        if config.get("model_type") == "modernbert":
+            limits = [min(limits[0], _MAX_ROTARY_SEQUENCE)]
     if given is not None:
         if limits and given > limits[0]:
             raise ModelError(f"{path}: reads at most {limits[0]} tokens, not {given}")
@@ -347,44 +418,107 @@ def _architecture(path: Path, config: Json) -> Architecture:
         raise ModelError(f"{path}: model type {family}; crx supports {', '.join(_FAMILIES)}")
     if config.get("position_embedding_type", "absolute") != "absolute":
         raise ModelError(f"{path}: relative position embeddings; crx supports absolute ones")
-    activation = str(config.get("hidden_act", config.get("activation")))
-    if activation not in _ACTIVATIONS:
-        raise ModelError(f"{path}: activation {activation}; crx supports {', '.join(_ACTIVATIONS)}")
+    names = ("hidden_act", "hidden_activation", "activation")
+    activation = parse_activation(
+        path, next((config[name] for name in names if name in config), "")
+    )
     layers, heads, hidden, intermediate = (
         ("n_layers", "n_heads", "dim", "hidden_dim")
         if family == "distilbert"
         else ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size")
     )
+    is_modern = family == "modernbert"
     shape = Architecture(
         family=family,
-        layers=_integer(path, config, layers),
+        layers=_integer(path, config, layers, most=_MAX_LAYERS),
         heads=_integer(path, config, heads),
         hidden=_integer(path, config, hidden),
         intermediate=_integer(path, config, intermediate),
         vocabulary=_integer(path, config, "vocab_size"),
         positions=_integer(path, config, "max_position_embeddings"),
         first_position=first_position(config),
-        segments=0 if family == "distilbert" else _integer(path, config, "type_vocab_size"),
-        activation=_ACTIVATIONS[activation],
-        epsilon=float(config.get("layer_norm_eps", 1e-12)),
+        segments=(
+            0
+            if family in ("distilbert", "modernbert")
+            else _integer(path, config, "type_vocab_size")
+        ),
+        activation=activation,
+        epsilon=(
+            _number(path, config, "norm_eps", 1e-5)
+            if is_modern
+            else float(config.get("layer_norm_eps", 1e-12))
+        ),
+        rotary=_rotary_attention(path, config) if is_modern else None,
     )
     if shape.hidden % shape.heads:
         raise ModelError(f"{path}: {shape.hidden} dimensions do not divide by {shape.heads} heads")
+    if is_modern and shape.hidden // shape.heads % 2:
+        raise ModelError(f"{path}: rotary positions need heads of an even size")
     return shape
+
+
+def parse_activation(path: Path, name: object) -> Activation:
+    """Return an activation by the name that a configuration has; `ModelError` if it is unknown."""
+    if (activation := _ACTIVATIONS.get(str(name))) is None:
+        raise ModelError(f"{path}: activation {name}; crx supports {', '.join(_ACTIVATIONS)}")
+    return activation
+
+
+def _rotary_attention(path: Path, config: Json) -> RotaryAttention:
+    """Return the attention of ModernBERT, whose configuration has two forms.
+
+    The older names the distance of global layers and two bases, the newer the type of each layer.
+    """
+    layers = _integer(path, config, "num_hidden_layers", most=_MAX_LAYERS)
+    every = _integer(
+        path, {"global_attn_every_n_layers": 3, **config}, "global_attn_every_n_layers"
+    )
+    types = config.get("layer_types") or [
+        "sliding_attention" if at % every else "full_attention" for at in range(layers)
+    ]
+    if len(types) != layers or not {*types} <= {"sliding_attention", "full_attention"}:
+        raise ModelError(
+            f"{path}/config.json: layer_types does not name the type of {layers} layers"
+        )
+    bases = []
+    for kind, name, default in (("full", "global", 160_000.0), ("sliding", "local", 10_000.0)):
+        rotation = (config.get("rope_parameters") or {}).get(f"{kind}_attention") or {}
+        if rotation.get("rope_type", "default") != "default" or config.get("rope_scaling"):
+            raise ModelError(
+                f"{path}/config.json: scaled rotary positions; crx supports plain ones"
+            )
+        named = _number(path, config, f"{name}_rope_theta", default)
+        bases.append(_number(path, rotation, "rope_theta", named))
+    width = _integer(path, {"local_attention": 128, **config}, "local_attention")
+    return RotaryAttention(
+        is_local=tuple(each == "sliding_attention" for each in types),
+        window=max(1, width // 2),
+        bases=(bases[0], bases[1]),
+    )
 
 
 def first_position(config: Json) -> int:
     """Return the row of the position table for the first token."""
-    if str(config.get("model_type")) in ("bert", "distilbert"):
+    if str(config.get("model_type")) in ("bert", "distilbert", "modernbert"):
         return 0
     return int(config.get("pad_token_id", 1)) + 1
 
 
-def _integer(path: Path, config: Json, name: str) -> int:
+def _integer(path: Path, config: Json, name: str, *, most: int = 1 << 24) -> int:
     value = config.get(name)
-    if not isinstance(value, int) or not 0 < value < 1 << 24:
-        raise ModelError(f"{path}/config.json: {name} is {value!r}, not an integer from 1 to 2**24")
+    if not isinstance(value, int) or not 0 < value <= most:
+        raise ModelError(
+            f"{path}/config.json: {name} is {value!r}, not an integer from 1 to {most}"
+        )
     return value
+
+
+def _number(path: Path, config: Json, name: str, default: float) -> float:
+    value = config.get(name)
+    value = default if value is None else value
+    if not isinstance(value, (int, float)) or not 0 < value < 1e12:
+        raise ModelError(f"{path}/config.json: {name} is {value!r}, not a positive number")
+    return float(value)
 
 
 def _front_matter(path: Path) -> str:

@@ -35,6 +35,7 @@ from crx.models.hub_cache import find_snapshot, is_cache_folder, snapshot_of
 from crx.models.licences import require_accepted_if_non_commercial
 from crx.models.onnx_folder import detect_precision
 from crx.models.pinned_wheels import is_pullable
+from crx.models.tried import record_tried
 from crx.plugins import load_shipped
 
 if TYPE_CHECKING:
@@ -50,8 +51,12 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}(@int8)?")
 
 def search_path() -> list[Path]:
     """Return the folders that are searched for models, in order, including missing ones."""
-    python_data = Path(sys.prefix) / "share" / "crx" / "models"
-    return [*_environment_folders(), _user_folder(), python_data, SHIPPED]
+    return [*_environment_folders(), _user_folder(), *_installed_folders()]
+
+
+def is_part_of_installation(folder: Path) -> bool:
+    """Return whether a model is in a folder whose writers can write the code of crx, too."""
+    return folder.resolve().parent in [each.resolve() for each in _installed_folders()]
 
 
 def list_models() -> dict[str, Path]:
@@ -182,6 +187,7 @@ def publish_model(
         card = replace(write(temporary), provenance=provenance)
         write_card(temporary, card)
         _move_into_place(temporary, target)
+        record_tried(card)
         return card
     except OSError as error:
         kind = NoRoom if error.errno in _DISK_FULL else ModelError
@@ -251,6 +257,10 @@ def _find_by_name(name: str) -> Path | None:
         return None
     folders = (parent / name for parent in search_path())
     return next((folder for folder in folders if (folder / CARD_FILE).is_file()), None)
+
+
+def _installed_folders() -> list[Path]:
+    return [Path(sys.prefix) / "share" / "crx" / "models", SHIPPED]
 
 
 def _environment_folders() -> list[Path]:

@@ -19,6 +19,9 @@ _SLICE_CHARS = 1 << 16
 # Characters encoded with subsets of a large vocabulary before the full tokenizer is loaded.
 # Encoding this many takes as long as loading it.
 _SUBSET_CHARS = 20_000
+# Characters of a query that is always encoded with a subset, in 12 ms at most. The full tokenizer
+# takes 300 MB, and one search of a server would wait a second for it.
+_QUERY_CHARS = 2_000
 # Four times the largest that is known. The library reads a file whole and needs ten times as much.
 MAX_TOKENIZER_BYTES = 1 << 27
 
@@ -32,7 +35,7 @@ class ModelTokenizer:
         """Load a tokenizer from a file or a JSON string; `ModelError` if it is invalid.
 
         `pieces` is the piece file of a tokenizer with a large vocabulary. With it, the full
-        tokenizer is loaded only for texts that are longer than queries.
+        tokenizer is loaded only for texts that are longer than queries, or for many of them.
         """
         self._source = source
         self._vocabulary = PieceVocabulary(pieces) if pieces else None
@@ -53,11 +56,14 @@ class ModelTokenizer:
         prefix_tokens = len(tokenizer.encode(prefix, add_special_tokens=False).ids)
         return self.sequence - self._special_tokens - prefix_tokens
 
-    def encode(self, texts: Sequence[str], *, prefix: str = "") -> list[Ids]:
-        """Return the token ids of each text with special tokens, truncated to `sequence`."""
+    def encode(self, texts: Sequence[str], *, prefix: str = "", query: bool = False) -> list[Ids]:
+        """Return the token ids of each text with special tokens, truncated to `sequence`.
+
+        However many queries there are, none that is short has the full tokenizer loaded.
+        """
         max_tokens = self.sequence - self._special_tokens
         prefixed = [prefix + text for text in texts]
-        tokenizer, full_ids = self._tokenizer_for(prefixed)
+        tokenizer, full_ids = self._tokenizer_for(prefixed, query=query)
         encodings = tokenizer.encode_batch_fast(prefixed, add_special_tokens=False)
         for encoding in encodings:
             encoding.truncate(max_tokens)
@@ -78,14 +84,21 @@ class ModelTokenizer:
             parts.append(np.array(starts, np.uint32) + np.uint32(start))
         return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
-    def _tokenizer_for(self, texts: Sequence[str]) -> tuple[tokenizers.Tokenizer, Ids | None]:
+    def _tokenizer_for(
+        self, texts: Sequence[str], *, query: bool = False
+    ) -> tuple[tokenizers.Tokenizer, Ids | None]:
         """Return a tokenizer for these texts, and the map of its ids to the full tokenizer's.
 
         The map is None for the full tokenizer.
         """
         chars = sum(map(len, texts))
-        if self._full is None and self._vocabulary and self._subset_chars + chars <= _SUBSET_CHARS:
-            self._subset_chars += chars
+        counted = 0 if query and chars <= _QUERY_CHARS else chars
+        if (
+            self._full is None
+            and self._vocabulary
+            and self._subset_chars + counted <= _SUBSET_CHARS
+        ):
+            self._subset_chars += counted
             return self._vocabulary.build_tokenizer(texts)
         return self._full_tokenizer(), None
 

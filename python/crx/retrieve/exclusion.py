@@ -6,6 +6,7 @@ case. The title of a document counts as a part of each of its chunks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -22,14 +23,37 @@ from crx.types import Note
 # A leg is asked for more chunks until enough are left, four times as many each time, up to this.
 _DEEPER = 4
 _DEEPEST = 40_000
+# Chunks in which an option is looked for: those of the whole query, which has its words.
+_OPTION_DEPTH = 50
 
 
 def parse_query(search: Search) -> Search:
-    """Return the search with the words of its query, and what it excludes."""
+    """Return the search with the words of its query, and what it excludes.
+
+    An option of a command, such as `-crf`, is searched for if a document has it.
+    """
     words = parse_words(search.query)
     if not words.excluded:
         return search
+    if options := _options_of_documents(search, words.options):
+        words = parse_words(search.query, kept=options)
+        quoted = " and ".join(f'"-{each}"' for each in options)
+        note = f'documents have {quoted}, so it is searched for; -"{options[0]}" leaves it out'
+        search = search.noting(Note(note, "query"))
     return search._replace(query=words.text, excluded=words.excluded)
+
+
+def _options_of_documents(search: Search, words: Sequence[str]) -> list[str]:
+    """Return the words that the best chunks of the whole query have as an option, with a dash."""
+    if not words:
+        return []
+    weights, langs = search.parameters.weights, search.searcher.langs
+    keys, _ = search.legs.lexical.search(
+        search.query, k=_OPTION_DEPTH, langs=langs, k1=weights.k1, b=weights.b
+    )
+    texts = [row.text for row in search.rows.read(keys.tolist()).values()]
+    options = {each: re.compile(rf"(?<![\w-])-{re.escape(each)}(?![\w-])") for each in words}
+    return [word for word, option in options.items() if any(map(option.search, texts))]
 
 
 def exclude_chunks(search: Search) -> Search:

@@ -13,7 +13,7 @@ from crx.types import Note
 # What fields are called elsewhere.
 _SYNONYMS = {"mtime": "modified", "language": "lang", "type": "format", "extension": "ext"}
 # Fields that every document has, beside those of its metadata.
-DOCUMENT_FIELDS = ("uri", "title", "lang", "source", "modified")
+DOCUMENT_FIELDS = ("uri", "title", "lang", "kind", "source", "modified")
 
 
 def filter_legs(search: Search) -> Search:

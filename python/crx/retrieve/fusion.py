@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.ingest.source_code import is_source_code
 from crx.protocols import Embedder
 from crx.retrieve.dense_languages import weigh_by_language
 from crx.retrieve.document_name import BEST_CHUNKS
@@ -126,7 +125,7 @@ def _parts(search: Search, ranking: Ranking) -> NDArray[np.float64]:
 def _are_outlined_code(search: Search, keys: NDArray[np.int64]) -> bool:
     """Return whether most of some chunks are source code with an outline."""
     rows = search.rows.read(keys.tolist()).values()
-    return 2 * sum(bool(row.outline) and is_source_code(row.text) for row in rows) > len(rows)
+    return 2 * sum(bool(row.outline) and row.kind == "code" for row in rows) > len(rows)
 
 
 def _langs_of(search: Search, keys: NDArray[np.int64]) -> list[str]:

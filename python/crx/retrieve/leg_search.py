@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import ModelError, Unavailable
-from crx.ingest.source_code import is_source_code
 from crx.protocols import Embedder
 from crx.retrieve.document_name import (
     BEST_CHUNKS,
@@ -106,7 +105,7 @@ def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
 
 
 def _are_mostly_code(rows: Collection[ChunkRow]) -> bool:
-    return 2 * sum(is_source_code(row.text) for row in rows) > len(rows)
+    return 2 * sum(row.kind == "code" for row in rows) > len(rows)
 
 
 def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentName | None:
@@ -114,7 +113,7 @@ def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentN
     if most_common_document(row.doc for row in rows) is None:
         return None
     # The name of a definition is in its own source code, where repeating it is a good sign.
-    prose = [(row.doc, row.outline) for row in rows if not is_source_code(row.text)]
+    prose = [(row.doc, row.outline) for row in rows if row.kind != "code"]
     searcher = search.searcher
     return find_document_name(search.query, prose, terms=searcher.terms, langs=searcher.langs)
 

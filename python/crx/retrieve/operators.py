@@ -2,13 +2,13 @@
 
 `-draft` and `-"first draft"` leave out passages with that word or phrase; `re:ERR-[0-9]+` searches
 for a regular expression. A question has no operators: in "what does -rf mean?" the dash is a part
-of the word.
+of the word. So it is in a word that no other comes before, and in an option that documents hold.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     r"|(?<!\S)-(?P<word>[^\W\d_]\w[^\s\"]*)"
 )
 _PUNCTUATION = ".,;:!"
+_WORD = re.compile(r"\w")
 # Characters of the matched texts that stand for a pattern where words of a query are looked for,
 # and the most texts that they are taken from.
 _SHOWN_CHARS = 1000
@@ -33,10 +34,14 @@ _SHOWN_TEXTS = 20
 
 
 class QueryWords(NamedTuple):
-    """The words to search for, and the words and phrases to leave out."""
+    """The words to search for, and the words and phrases to leave out.
+
+    `options` are the excluded ones without quotes, each of which may be an option of a command.
+    """
 
     text: str
     excluded: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 class QueryPattern(NamedTuple):
@@ -46,21 +51,26 @@ class QueryPattern(NamedTuple):
     kind: Literal["regex", "literal"]
 
 
-def parse_words(query: str) -> QueryWords:
-    """Return a query without what it excludes."""
+def parse_words(query: str, *, kept: Collection[str] = ()) -> QueryWords:
+    """Return a query without what it excludes; `kept` are options that it searches for."""
     if "-" not in query or query.rstrip().endswith(("?", "？")):
         return QueryWords(query)
-    excluded: dict[str, None] = {}
+    excluded: dict[str, bool] = {}
 
     def take(token: re.Match[str]) -> str:
-        found = token["phrase"] or (token["word"] or "").rstrip(_PUNCTUATION)
-        if not found.strip():
+        option = (token["word"] or "").rstrip(_PUNCTUATION)
+        found = token["phrase"] or option
+        is_first = option and not _WORD.search(_TOKEN.sub("", query[: token.start()]))
+        if not found.strip() or option in kept or is_first:
             return token[0]
-        excluded[" ".join(found.split())] = None
+        excluded[" ".join(found.split())] = bool(option)
         return ""
 
     text = _TOKEN.sub(take, query)
-    return QueryWords(" ".join(text.split()), tuple(excluded)) if excluded else QueryWords(query)
+    if not excluded:
+        return QueryWords(query)
+    options = tuple(word for word, is_option in excluded.items() if is_option)
+    return QueryWords(" ".join(text.split()), tuple(excluded), options)
 
 
 def parse_pattern(query: str, *, match: Match) -> QueryPattern | None:

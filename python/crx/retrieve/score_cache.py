@@ -18,10 +18,10 @@ from crx.retrieve.query_vectors import CacheCounts
 class ScoreCache:
     """Least-recently-used cache of scores by reranker, query and text; safe for threads.
 
-    An entry takes about 200 bytes.
+    An entry takes about 200 bytes. By default the searches of a day fit, 300 to 1,000.
     """
 
-    def __init__(self, *, max_entries: int = 1 << 16) -> None:
+    def __init__(self, *, max_entries: int = 1 << 14) -> None:
         """Keep at most `max_entries` scores."""
         self._max_entries = max_entries
         self._entries: OrderedDict[bytes, float] = OrderedDict()

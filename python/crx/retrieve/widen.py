@@ -17,7 +17,7 @@ from crx.retrieve.search_state import Search
 from crx.show.answer_span import find_answers
 from crx.show.location import anchor_around, locate_passage
 from crx.show.marks import pages_around, read_marks
-from crx.types import FOLDER_DESCRIPTION, Hit, Passage, Window
+from crx.types import FOLDER_DESCRIPTION, Hit, Note, Passage, Window
 
 
 def widen_hits(search: Search) -> Search:
@@ -101,9 +101,10 @@ def describe_left_out(search: Search) -> str:
     if hits == shown:
         return ""
     budget = search.budget_tokens
-    return (
+    return Note(
         f"{hits - shown} of {hits} hits are left out: they would be over {budget:,} tokens; "
-        f"budget_tokens={10 * budget} shows more"
+        f"budget_tokens={10 * budget} shows more",
+        "limit",
     )
 
 

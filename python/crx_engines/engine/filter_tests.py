@@ -81,11 +81,15 @@ def select_documents(
 
 
 def _meets_all(document: StoredDocument, tests: Sequence[FilterTest]) -> bool:
-    fields = elements_of(document.uri, document.title, document.lang, document.metadata)
+    fields = elements_of(
+        document.uri, document.title, document.lang, document.kind, document.metadata
+    )
     return all(meets(test, fields.get(test.field, ())) for test in tests)
 
 
-def elements_of(uri: str, title: str, lang: str, metadata: str) -> dict[str, list[object]]:
+def elements_of(
+    uri: str, title: str, lang: str, kind: str, metadata: str
+) -> dict[str, list[object]]:
     """Return the elements of each field of a document: one, or those of a list or an object."""
     fields: dict[str, list[object]] = {}
     for name, value in orjson.loads(metadata).items():
@@ -93,7 +97,8 @@ def elements_of(uri: str, title: str, lang: str, metadata: str) -> dict[str, lis
             fields[name] = list(value.values())
         else:
             fields[name] = value if isinstance(value, list) else [value]
-    columns = {"uri": uri, "title": title, "lang": lang, "source": _SOURCE_PART.sub("", uri)}
+    source = _SOURCE_PART.sub("", uri)
+    columns = {"uri": uri, "title": title, "lang": lang, "kind": kind, "source": source}
     return {**fields, **{name: [value] for name, value in columns.items()}}
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import orjson
@@ -112,6 +112,11 @@ class StoredDocument:
     marks: str
     chunks: tuple[StoredChunk, ...]
 
+    @property
+    def kind(self) -> Literal["code", "prose", "data"]:
+        """What the document is; a function of its path and its text."""
+        return _native.document_kind(self.uri, self.text)
+
     def digest(self) -> bytes:
         """Return the 32-byte BLAKE3 of all fields: equal documents have equal digests."""
         fields = (self.uri, self.title, self.lang, self.metadata, self.text, self.marks)
@@ -137,6 +142,7 @@ class StoredDocument:
             uri=self.uri,
             title=self.title,
             lang=self.lang,
+            kind=self.kind,
             ordinal=ordinal,
             start=chunk.start,
             end=chunk.end,
@@ -186,6 +192,7 @@ class FoundChunk:
     uri: str
     title: str
     lang: str
+    kind: str
     ordinal: int
     start: int
     end: int

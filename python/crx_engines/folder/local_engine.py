@@ -320,6 +320,7 @@ def found_chunk(row: _native.ChunkRow) -> FoundChunk:
         uri=row.uri,
         title=row.title,
         lang=row.lang,
+        kind=row.kind,
         ordinal=row.ordinal,
         start=row.start,
         end=row.end,

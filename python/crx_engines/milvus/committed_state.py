@@ -22,7 +22,7 @@ from crx_engines.milvus.milvus_collections import NO_VECTOR, STATE
 from crx_engines.milvus.milvus_connection import MilvusConnection, StoredRow
 
 # The version of the collections, which a setting of this name records.
-VERSION = 1
+VERSION = 2
 VERSION_SETTING = "engine_version"
 DENSE_INDEX_SETTING = "engine_dense_index"
 _OWN = "engine_"

@@ -48,7 +48,7 @@ class DocumentRows(IndexedDocument):
         """The fields by which rows are filtered."""
         document = self.document
         uri, title = self._fit(document.uri, "its URI"), self._fit(document.title, "its title")
-        fields = elements_of(uri, title, document.lang, document.metadata)
+        fields = elements_of(uri, title, document.lang, document.kind, document.metadata)
         tokens, ranges = tokens_of(fields), ranges_of(fields)
         if len(tokens) > _MOST_TOKENS:
             raise UsageError(
@@ -78,6 +78,7 @@ class DocumentRows(IndexedDocument):
             "uri_token": token("uri", document.uri),
             "title": document.title,
             "lang": document.lang,
+            "kind": document.kind,
             "metadata": self._fit(document.metadata, "its metadata"),
             "source_hash": document.source_hash.hex(),
             "digest": self.digest.hex(),

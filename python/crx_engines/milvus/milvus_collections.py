@@ -69,7 +69,9 @@ _INTEGERS = {
 }
 _TEXTS = {
     STATE: ("kind", "body"),
-    DOCUMENT: ("uri", "uri_token", "title", "lang", "metadata", "source_hash", "digest", "sums"),
+    DOCUMENT: (
+        *("uri", "uri_token", "title", "lang", "kind", "metadata", "source_hash", "digest", "sums"),
+    ),
     PIECE: ("body",),
     CHUNK: ("outline", "context", "vector_key", "terms"),
     FREQ: ("body",),

@@ -61,8 +61,8 @@ _CHUNK_FIELDS = (
 )
 _LAYOUT_FIELDS = ("doc", "ordinal", "start", "end", "token_start", "token_end", "section")
 _DOCUMENT_FIELDS = (
-    *("doc", "uri", "title", "lang", "metadata", "source_hash", "source_size", "source_mtime_ns"),
-    *("first_chunk", "chunks", "mark_pieces"),
+    *("doc", "uri", "title", "lang", "kind", "metadata", "source_hash", "source_size"),
+    *("source_mtime_ns", "first_chunk", "chunks", "mark_pieces"),
 )
 
 
@@ -350,14 +350,15 @@ class MilvusSnapshot:
     def _scan_documents(self, condition: MilvusCondition, fields: Iterable[str]) -> list[StoredRow]:
         """Return the documents that a filter selects, in the order in which they were put."""
         where = " and ".join([*self._state.visible(), *condition.expressions])
-        read = [*fields, *([] if condition.is_complete else ["uri", "title", "lang", "metadata"])]
+        columns = ["uri", "title", "lang", "kind", "metadata"]
+        read = [*fields, *([] if condition.is_complete else columns)]
         rows = self._connection.scan(DOCUMENT, where, fields=sorted(set(read)))
         if not condition.is_complete:
             rows = [
                 row
                 for row in rows
                 if condition.holds(
-                    elements_of(row["uri"], row["title"], row["lang"], row["metadata"])
+                    elements_of(*(row[column] for column in columns))
                 )
             ]
         return sorted(rows, key=lambda row: int(row["doc"]))

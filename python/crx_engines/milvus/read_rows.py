@@ -19,6 +19,7 @@ def found_chunk(row: StoredRow, document: StoredRow, text: str) -> FoundChunk:
         uri=document["uri"],
         title=document["title"],
         lang=document["lang"],
+        kind=document["kind"],
         ordinal=row["ordinal"],
         start=row["start"],
         end=row["end"],

@@ -24,6 +24,7 @@ _COLUMNS = {
     "uri": "document.uri",
     "title": "document.title",
     "lang": "document.lang",
+    "kind": "document.kind",
     "source": "regexp_replace(document.uri, '#[^#]*$', '')",
 }
 

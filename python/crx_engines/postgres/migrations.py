@@ -31,7 +31,8 @@ _FIRST = """
 CREATE TABLE setting (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE document (
   doc bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, uri text NOT NULL UNIQUE,
-  title text NOT NULL, lang text NOT NULL, metadata text NOT NULL, fields jsonb NOT NULL,
+  title text NOT NULL, lang text NOT NULL, kind text NOT NULL, metadata text NOT NULL,
+  fields jsonb NOT NULL,
   source_hash bytea NOT NULL, source_size bigint NOT NULL, source_mtime_ns bigint NOT NULL,
   head text NOT NULL, digest bytea NOT NULL, sums jsonb NOT NULL
 );

@@ -12,8 +12,8 @@ from crx_engines.engine.protocol import FoundChunk, FoundSpan, StoredChunk, Stor
 from crx_engines.postgres.connection import Row
 
 CHUNK_COLUMNS = """
-  chunk.chunk, chunk.doc, document.uri, document.title, document.lang, chunk.ordinal, chunk.start,
-  chunk."end", chunk.token_start, chunk.token_end, chunk.section,
+  chunk.chunk, chunk.doc, document.uri, document.title, document.lang, document.kind,
+  chunk.ordinal, chunk.start, chunk."end", chunk.token_start, chunk.token_end, chunk.section,
   CASE WHEN char_length(chunk.text) >= chunk."end" - chunk.start
     THEN left(chunk.text, chunk."end" - chunk.start)
     ELSE left((SELECT string_agg(next.text, '' ORDER BY next.ordinal) FROM chunk next
@@ -31,16 +31,17 @@ def found_chunk(row: Row) -> FoundChunk:
         uri=row[2],
         title=row[3],
         lang=row[4],
-        ordinal=row[5],
-        start=row[6],
-        end=row[7],
-        token_start=row[8],
-        token_end=row[9],
-        section=row[10],
-        text=row[11],
-        outline=row[12],
-        context=row[13],
-        outcome=row[14],
+        kind=row[5],
+        ordinal=row[6],
+        start=row[7],
+        end=row[8],
+        token_start=row[9],
+        token_end=row[10],
+        section=row[11],
+        text=row[12],
+        outline=row[13],
+        context=row[14],
+        outcome=row[15],
     )
 
 

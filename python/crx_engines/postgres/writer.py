@@ -227,6 +227,7 @@ class DocumentTables:
                 "uri": each.document.uri,
                 "title": each.document.title,
                 "lang": each.document.lang,
+                "kind": each.document.kind,
                 "metadata": each.document.metadata,
                 "source_hash": each.document.source_hash.hex(),
                 "source_size": each.document.source_size,
@@ -238,11 +239,11 @@ class DocumentTables:
             for each in documents
         ]
         inserted = self._connection.run(
-            "INSERT INTO document (uri, title, lang, metadata, fields, source_hash, source_size, "
-            "source_mtime_ns, head, digest, sums) SELECT uri, title, lang, metadata, "
+            "INSERT INTO document (uri, title, lang, kind, metadata, fields, source_hash, "
+            "source_size, source_mtime_ns, head, digest, sums) SELECT uri, title, lang, kind, metadata, "
             "metadata::jsonb, decode(source_hash, 'hex'), source_size, source_mtime_ns, head, "
             "decode(digest, 'hex'), sums::jsonb FROM json_to_recordset(CAST(:rows AS json)) AS "
-            "new(uri text, title text, lang text, metadata text, source_hash text, "
+            "new(uri text, title text, lang text, kind text, metadata text, source_hash text, "
             "source_size bigint, source_mtime_ns bigint, head text, digest text, sums text) "
             "RETURNING uri, doc",
             rows=as_json(rows),

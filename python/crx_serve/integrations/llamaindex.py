@@ -70,7 +70,7 @@ class CrxIndexRetriever(BaseRetriever):
             rerank=self._rerank,
         )
         return [
-            NodeWithScore(node=_as_node(each), score=each.hit.score) for each in locate_hits(result)
+            NodeWithScore(node=_as_node(each), score=each.score) for each in locate_hits(result)
         ]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,14 +15,22 @@ from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Reranker
 from crx.registry import load_reranker
 from crx.retrieve.score_cache import score_checked
-from crx.types import Hit, Passage, Result
+from crx.types import Hit, Note, Passage, Result
+
+
+class SearchWarning(UserWarning):
+    """A search that did less than it was asked, as when the embedder's service is down."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedHit:
-    """A hit and what a framework stores about it: `metadata` holds values that JSON has."""
+    """A hit and what a framework stores about it: `metadata` holds values that JSON has.
+
+    `score` is that of the hit as a share of the best one's, from 0 to 1, whatever searched.
+    """
 
     hit: Hit
+    score: float
     metadata: dict[str, object]
 
     @property
@@ -36,9 +45,21 @@ def open_index(index: Index | str | os.PathLike[str]) -> Index:
 
 
 def locate_hits(result: Result) -> list[LocatedHit]:
-    """Return the hits of a search, best first, each with the passage that it is in."""
+    """Return the hits of a search, best first, each with the passage that it is in.
+
+    Notes on a search that did less than it was asked, such as one without its embedder, become
+    warnings of Python (`SearchWarning`): a list of documents has no room for them.
+    """
+    for note in map(Note.of, result.notes):
+        if note.kind in ("", "failed", "state"):
+            warnings.warn(note, SearchWarning, stacklevel=3)
     around = {hit.key: passage for passage in result.passages for hit in passage.hits}
-    return [LocatedHit(hit, _metadata(hit, around.get(hit.key))) for hit in result.hits]
+    best = max((hit.score for hit in result.hits), default=0.0)
+    scores = [max(0.0, hit.score / best) if best > 0 else 0.0 for hit in result.hits]
+    return [
+        LocatedHit(hit, score, {**_metadata(hit, around.get(hit.key)), "score": score})
+        for hit, score in zip(result.hits, scores, strict=True)
+    ]
 
 
 def open_reranker(reranker: Reranker | str) -> Reranker:
@@ -67,7 +88,6 @@ def _metadata(hit: Hit, passage: Passage | None) -> dict[str, object]:
         "title": hit.title,
         "start": hit.start,
         "end": hit.end,
-        "score": hit.score,
         "outline": hit.outline,
         "context": hit.context,
     }

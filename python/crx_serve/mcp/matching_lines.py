@@ -76,6 +76,16 @@ class MatchingLines:
             return
         file = SourceFile.read(index.store, row)
         lines = dict.fromkeys(file.line_at(start) for start, _ in pattern.spans(file.text))
-        root = max((root for root in index.roots if uri.startswith(root)), key=len, default="")
-        document_id, path = make_document_id(name, row), uri[len(root) :].lstrip("/")
+        document_id, path = make_document_id(name, row), path_below(index, uri)
         self.documents.append(MatchingDocument(document_id, path, row, file, tuple(lines)))
+
+
+def path_below(index: Index, uri: str) -> str:
+    """Return the path of a document below the folder that was indexed."""
+    root = max((root for root in index.roots if uri.startswith(root)), key=len, default="")
+    return uri[len(root) :].lstrip("/")
+
+
+def is_test(service: SearchService, index: str, uri: str) -> bool:
+    """Return whether a document is a test, an example, vendored or generated code."""
+    return _native.is_aside(path_below(service.index(index), uri))

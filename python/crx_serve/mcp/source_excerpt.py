@@ -113,4 +113,4 @@ def _join(rows: list[str]) -> str:
 
 def is_source(passage: FoundPassage) -> bool:
     """Return whether a passage is one of source code."""
-    return _native.is_source(passage.uri, passage.text)
+    return _native.document_kind(passage.uri, passage.text) == "code"

@@ -10,10 +10,8 @@ from crx_serve.requests import MAX_QUERY_CHARS
 
 _File = Annotated[
     str,
-    Meta(min_length=1, max_length=1_000, description="Id of a document, or the end of its path."),
+    Meta(min_length=1, max_length=1_000, description="Id or end of a path."),
 ]
-_Index = Annotated[str, Meta(description="One index; default: all.")]
-_Cursor = Annotated[str, Meta(max_length=20, description="next_cursor of the last answer.")]
 
 Use = Literal["definition", "import", "call", "test", "document", "mention"]
 USES: tuple[Use, ...] = ("definition", "call", "import", "test", "mention", "document")
@@ -23,8 +21,8 @@ class OutlineQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """List the definitions and headings of a file."""
 
     file: _File
-    index: _Index = ""
-    cursor: _Cursor = ""
+    index: str = ""
+    cursor: str = ""
 
 
 class ReferencesQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,8 +30,8 @@ class ReferencesQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     name: Annotated[str, Meta(min_length=1, max_length=MAX_QUERY_CHARS)]
     use: Use | None = None
-    index: _Index = ""
-    cursor: _Cursor = ""
+    index: str = ""
+    cursor: str = ""
 
 
 class RelatedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,7 +39,7 @@ class RelatedQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     file: _File
     line: Annotated[int, Meta(ge=1)]
-    index: _Index = ""
+    index: str = ""
 
 
 class ToolOutline(Struct, frozen=True, kw_only=True, omit_defaults=True):

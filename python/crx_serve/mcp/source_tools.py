@@ -167,7 +167,7 @@ def _references(
 def _classify(found: MatchingLines, name: str) -> Iterator[Reference]:
     for document in found.documents:
         file = document.file
-        is_source = _native.is_source(file.uri, file.text[:2_000])
+        is_source = _native.document_kind(file.uri, file.text) == "code"
         is_aside = _native.is_aside(document.path)
         for line in document.lines:
             row = file.line_text(line)

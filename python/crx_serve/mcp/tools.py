@@ -8,7 +8,7 @@ or the other; an error is text alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import mcp_types as types
@@ -31,7 +31,7 @@ from crx_serve.mcp.answers import (
     as_tool_status,
 )
 from crx_serve.mcp.arguments import read_arguments
-from crx_serve.mcp.matching_lines import MatchingLines
+from crx_serve.mcp.matching_lines import MatchingLines, is_test
 from crx_serve.mcp.refresh import RefreshQuery, refresh_indexes
 from crx_serve.mcp.schemas import input_schema, output_schema
 from crx_serve.mcp.source_requests import OutlineQuery, ReferencesQuery, RelatedQuery
@@ -99,8 +99,9 @@ class ToolSearch(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Search for the passages that answer a query, as a model reads them."""
 
     k: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS, description="Chunks to find.")] | None = None
+    kind: Literal["code", "tests", "docs", "data"] | None = None
     form: Literal["lines", "full", "files", "locations"] = "lines"
-    cursor: Annotated[str, msgspec.Meta(description="Of lines of a pattern.")] = ""
+    cursor: str = ""
 
 
 READING = (
@@ -164,6 +165,8 @@ WRITING = (
 
 # Chunks that a search finds unless the model asks for more.
 _FOUND = 10
+# What the kinds are in a filter; tests are source code in certain places.
+_KINDS = {"code": "code", "tests": "code", "docs": "prose", "data": "data"}
 _ANSWERS = {
     "full": as_tool_passages,
     "files": as_tool_files,
@@ -173,16 +176,24 @@ _ANSWERS = {
 
 def _search(service: SearchService, request: ToolSearch) -> ToolResults:
     given = msgspec.structs.asdict(request)
-    form, cursor = given.pop("form"), given.pop("cursor")
+    form, cursor, kind = given.pop("form"), given.pop("cursor"), given.pop("kind")
+    if kind:
+        given["where"] = {**(request.where or {}), "kind": _KINDS[kind]}
     is_short = form in ("lines", "files")
     if is_short:
         given["k"] = request.k or _FOUND
         # The lines are those of the chunks: what is around them is read by fetch.
         given["window"] = 0
     asked = msgspec.convert(given, SearchQuery)
-    if form == "lines" and parse_pattern(request.query, match=request.match):
+    is_pattern = parse_pattern(request.query, match=request.match) is not None
+    if kind == "tests" and not is_pattern:
+        asked = msgspec.structs.replace(asked, k=MAX_HITS)
+    if form == "lines" and is_pattern:
         return as_tool_matches(MatchingLines(service, asked), service, cursor=cursor)
     found = service.search(asked)
+    if kind == "tests":
+        tests = [each for each in found.passages if is_test(service, each.index, each.uri)]
+        found = replace(found, passages=tuple(tests[: request.k or _FOUND]))
     return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
 
 

@@ -120,7 +120,7 @@ def render_results(
         "form": form,
         "where": msgspec.json.encode(form.where).decode(),
         "is_quick": is_quick,
-        "notes": [each for each in found.notes if Note.of(each).kind != "state"],
+        "notes": [each for each in found.notes if Note.of(each).kind not in ("state", "limit")],
         "documents": documents,
         "passage_count": len(found.passages),
         "filters": list_filters(form, facets, folder=folder),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 import crx
-from crx_serve.integrations.located_hits import locate_hits, open_index, score_texts
+from crx_serve.integrations.located_hits import (
+    SearchWarning,
+    locate_hits,
+    open_index,
+    score_texts,
+)
 
 
 class _Lengths:
@@ -56,3 +62,25 @@ def test_a_path_that_is_no_index_is_not_made_one(tmp_path: Path) -> None:
     with pytest.raises(crx.NotAnIndex):
         open_index(tmp_path / "none.crx")
     assert not (tmp_path / "none.crx").exists()
+
+
+def test_scores_are_a_share_of_the_best_one_with_and_without_an_embedder(index: crx.Index) -> None:
+    for legs in (("bm25", "dense"), ("bm25",), ("dense",)):
+        found = locate_hits(index.search("whales sing", legs=legs))
+        scores = [each.score for each in found]
+        assert scores[0] == 1.0
+        assert all(0.0 <= score <= 1.0 for score in scores)
+        assert [each.metadata["score"] for each in found] == scores
+
+
+def test_a_search_that_did_less_than_it_was_asked_is_a_warning(
+    index: crx.Index, tmp_path: Path
+) -> None:
+    (tmp_path / "docs" / "late.md").write_text("# Late\n\nWhales came late.\n")
+    index.add(tmp_path / "docs", words_only=True)
+    with pytest.warns(SearchWarning, match="found by words alone until they have their vector"):
+        locate_hits(index.search("whales"))
+    index.embed()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        locate_hits(index.search("whales -bread"))

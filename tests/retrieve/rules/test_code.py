@@ -85,4 +85,4 @@ def test_more_hits_than_are_ordered_keep_their_order_behind(tmp_path: Path) -> N
 def test_a_row_needs_a_score() -> None:
     weights = {name.removeprefix("code_"): value for name, value in OFF.items()}
     with pytest.raises(ValueError, match="scores: 0 for 1 rows; give one a row"):
-        rank_code("x", [(1, "a.py", "")], np.empty(0, np.float32), **weights)
+        rank_code("x", [(1, "a.py", "code", "")], np.empty(0, np.float32), **weights)

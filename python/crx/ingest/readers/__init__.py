@@ -37,6 +37,7 @@ _EXTENSIONS = {
     "markup": tuple(MARKUP),
     "jsonl": (".jsonl", ".ndjson"),
     "html": (".html", ".htm", ".xhtml"),
+    "xml": (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom"),
     "pdf": (".pdf",),
     "docx": (".docx", ".docm", ".dotx", ".dotm"),
     "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),

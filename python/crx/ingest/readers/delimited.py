@@ -47,21 +47,38 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 def _rows(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each row that is not blank; a quoted cell may have several lines."""
-    start = offset = quotes = 0
+    delimiter = _delimiter(text.partition("\n")[0])
+    start = offset = 0
+    in_quotes = False
     for line in text.split("\n"):
         offset = min(offset + len(line) + 1, len(text))
-        quotes += line.count('"')
-        if quotes % 2 == 0 or offset == len(text):
+        in_quotes = _leaves_quoted(line, delimiter, in_quotes=in_quotes)
+        if not in_quotes or offset == len(text):
             if text[start:offset].strip():
                 yield start, offset
             start = offset
 
 
+def _leaves_quoted(line: str, delimiter: str, *, in_quotes: bool) -> bool:
+    """Return whether a quoted cell is open after a line; a quote within a cell opens none."""
+    if '"' not in line:
+        return in_quotes
+    for piece in line.split(delimiter):
+        cell = piece.lstrip(" ")
+        if in_quotes or cell.startswith('"'):
+            quotes = cell.count('"') - (not in_quotes)  # a doubled one is part of the cell
+            in_quotes = quotes % 2 == 0
+    return in_quotes
+
+
+def _delimiter(row: str) -> str:
+    return max(",;\t|", key=row.count)
+
+
 def _names(row: str) -> str:
     """Return the names of the columns, or "" if the row is one of data."""
-    delimiter = max(",;\t|", key=row.count)
     try:
-        cells = next(csv.reader([row.strip()], delimiter=delimiter), [])
+        cells = next(csv.reader([row.strip()], delimiter=_delimiter(row)), [])
     except csv.Error:  # a cell of more than 128 KiB
         return ""
     return column_names(cells)

@@ -1,8 +1,8 @@
 """Messages of the Internet (MIME): headers, text parts in their order, and attached files.
 
-Of alternatives one is taken: the plain one, unless
-that is blank or a notice that has few of the other's words. A
-calendar is read beside them. Labels of character sets are those of browsers; a header in raw bytes
+Of alternatives one is taken: the plain one, unless that is blank or a notice that has few of the
+other's words. A calendar is read beside them. A signed message is read, an encrypted one is its
+headers. Labels of character sets are those of browsers; a header in raw bytes
 is in the character set of the message.
 """
 
@@ -19,7 +19,7 @@ from email.errors import MessageError
 from email.message import Message
 
 from crx.errors import InputError, NotText
-from crx.ingest.readers import html, is_claimed, reader_for
+from crx.ingest.readers import cms, html, is_claimed, reader_for
 from crx.ingest.readers.binary import TNEF
 from crx.ingest.readers.content import reader_by_content
 from crx.ingest.readers.decode import decode
@@ -206,6 +206,8 @@ class _Reading:
             self._read_leaf(part, kind)
         elif kind == "multipart/alternative":
             self._read_alternatives(inner)
+        elif kind == "multipart/encrypted":
+            raise InputError("is encrypted for its recipients; save a decrypted copy")
         elif kind.startswith("multipart/"):
             for each in inner:
                 self.read(each)
@@ -253,6 +255,9 @@ class _Reading:
         content = content_of(part)
         if content.startswith(TNEF):
             self._read_tnef(content)
+            return
+        if kind in cms.kinds:
+            self.read(parse_message(cms.signed_content(content)))
             return
         is_text = kind.startswith(("text/", "message/", "multipart/"))
         if _is_attached(part) and (named := name or _name_by_content(content, kind)):

@@ -53,17 +53,14 @@ class CodeOrder:
         )
 
     def applies(self, search: Search) -> bool:
-        """Return whether the path of one of the best candidates is that of source code.
+        """Return whether one of the best candidates is source code.
 
-        Without paths that tell, most of them must be source code by their texts: 2% of the chunks
-        of contracts look like it. A search of one leg shows the ranking of that leg.
+        A search of one leg shows the ranking of that leg.
         """
         if set(search.request.legs) != set(LEGS):
             return False
         best = search.rows.read(search.ranking.keys[: self.best].tolist()).values()
-        if any(_native.is_source(row.uri, "") for row in best):
-            return True
-        return 2 * sum(_native.is_source(row.uri, row.text) for row in best) > len(best)
+        return any(row.kind == "code" for row in best)
 
     def apply(self, search: Search) -> Search:
         """Return the search with its candidates in the order for source code."""
@@ -72,7 +69,9 @@ class CodeOrder:
         # A chunk that was removed from the store since the legs were searched is no candidate.
         stored = np.array([key in rows for key in keys.tolist()], bool)
         keys, scores = keys[stored], scores[stored]
-        given = [(rows[key].doc, rows[key].uri, rows[key].text) for key in keys.tolist()]
+        given = [
+            (rows[key].doc, rows[key].uri, rows[key].kind, rows[key].text) for key in keys.tolist()
+        ]
         order, scores = _native.rank_code(
             search.query,
             given,

@@ -39,7 +39,7 @@ class Letters:
         if set(search.request.legs) != set(LEGS) or len(search.rankings.get("dense", EMPTY).keys):
             return False
         best = search.rows.read(search.ranking.keys[: self.best].tolist()).values()
-        if 2 * sum(_native.is_source(row.uri, row.text) for row in best) > len(best):
+        if 2 * sum(row.kind == "code" for row in best) > len(best):
             return False
         return most_common_document(row.doc for row in best) is None
 

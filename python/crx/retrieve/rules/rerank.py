@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
-from crx.ingest.source_code import is_source_code
 from crx.protocols import Remote, Reranker
 from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
 from crx.retrieve.reranked_text import situated_excerpts, situated_text
@@ -83,7 +82,7 @@ class Rerank:
         langs = search.searcher.langs
         undeclared = undeclared_langs(declared_langs(self.reranker), langs)
         unread = np.array([row.lang in undeclared for row in candidates], bool)
-        is_code = np.array([is_source_code(row.text) for row in candidates], bool)
+        is_code = np.array([row.kind == "code" for row in candidates], bool)
         reranked = rerank(
             search.query,
             Ranking(fused.keys[stored], fused.scores[stored]),
@@ -185,7 +184,7 @@ def rerank(
         note = Note(
             f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
             f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time",
-            "time",
+            "limit",
         )
         return _not_reranked(fused, notes=(*notes, note))
     positions = candidates[: len(scores)]
@@ -199,7 +198,7 @@ def rerank(
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
     if len(scores) < len(candidates) or form:
         notes.append(
-            Note(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms", "time")
+            Note(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms", "limit")
         )
     ranking = Ranking(order[kept], fused.scores[kept])
     return RerankResult(ranking, scored, len(scores), tuple(notes))

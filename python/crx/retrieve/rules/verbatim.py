@@ -191,14 +191,15 @@ def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool, common: int) -> t
     """Return a sort key of a chunk that holds a name; `is_ordered` if source code was ordered.
 
     In source code definitions come first, then members, entries of documents, uses by the length
-    of their paths, tests, and other documents. `common` characters of the path are those of the folders above all.
+    of their paths, tests, and other documents. `common` characters of the path are those of the
+    folders above all.
     """
     # A value is given anywhere, as in the calls of tests.
     declared = _native.declaration(row.uri, row.text, name)
     degree = declared if declared > VALUE else 0
     if not is_ordered:
         return -degree, row.uri.count("/")
-    if not _native.is_source(row.uri, row.text):
+    if row.kind != "code":
         return (-1 if degree else 2), 0
     if _native.is_aside(row.uri[common:]):
         return 1, 0
@@ -237,7 +238,7 @@ def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
         if _native.is_aside(row.uri[common:])
         else max(_native.declaration(row.uri, row.text, word), VALUE)
         for key, row in rows.items()
-        if _native.is_source(row.uri, row.text)
+        if row.kind == "code"
     }
 
 

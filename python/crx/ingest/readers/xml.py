@@ -1,0 +1,109 @@
+"""Reader of XML: the text of documents (DocBook, TEI, DITA, JATS, feeds), other XML as written.
+
+A file is a document if half of its letters are in running text, and data otherwise: there the
+names of elements and attributes are what people search. An element beside a text is part of its
+line; each other one with text is a line of its own, under the titles of its sections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from crx.errors import InputError
+from crx.ingest.readers import text as plain_text
+from crx.ingest.readers.decode import decode
+from crx.ingest.readers.html import read_page
+from crx.ingest.readers.text_builder import TextBuilder
+from crx.ingest.readers.xml_package import all_text, local_name, parse_xml, walk
+from crx.types import Document
+
+extensions = (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom")
+
+# Words of a running text at least; a value of data has fewer.
+_RUNNING_WORDS = 4
+_RUNNING_SHARE = 2
+# A longer file is data, and its tree would take too much memory.
+_LARGEST = 20_000_000
+_TITLES = frozenset(("title", "head", "ti"))
+# Attributes that name a text, such as a message of a program.
+_NAMES = ("name", "key")
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_LETTERS = re.compile(r"[^\W\d_]")
+_MARKUP = re.compile(r"</\w+>|<br ?/?>")
+
+
+def read(data: bytes, *, name: str) -> Iterator[Document]:
+    """Yield the text of a document, or other XML as it is written."""
+    decoded = decode(data)
+    root = _parse(decoded.text)
+    if root is None or not _is_document(root, decoded.text):
+        yield from plain_text.read(data, name=name)
+        return
+    builder = TextBuilder()
+    _add_blocks(builder, root)
+    yield builder.build(name, title="", metadata={**decoded.metadata(), "format": "xml"})
+
+
+def _parse(text: str) -> Element | None:
+    """Return the root, None for what is not well-formed, has entities, or is large."""
+    if len(text) > _LARGEST:
+        return None
+    try:
+        return parse_xml(_DECLARATION.sub("", text).encode(), part="the file")
+    except InputError:
+        return None
+
+
+def _is_document(root: Element, written: str) -> bool:
+    running = sum(
+        len(_LETTERS.findall(text))
+        for element in _blocks(root)
+        if len((text := all_text(element)).split()) >= _RUNNING_WORDS
+    )
+    return running * _RUNNING_SHARE >= len(_LETTERS.findall(written))
+
+
+def _blocks(root: Element) -> Iterator[Element]:
+    """Yield the elements with a text of their own, without those within one."""
+    inside: Element | None = None
+    for element, closing in walk(root):
+        if closing:
+            inside = None if element is inside else inside
+        elif inside is None and _has_text(element):
+            inside = element
+            yield element
+
+
+def _has_text(element: Element) -> bool:
+    texts = (element.text, *(child.tail for child in element))
+    return bool(local_name(element)) and any(text and text.strip() for text in texts)
+
+
+def _add_blocks(builder: TextBuilder, root: Element) -> None:
+    """Add each block as a line, titles as headings of the depth of their sections."""
+    titled: list[Element] = []  # the open elements that have a title
+    inside: Element | None = None
+    for element, closing in walk(root):
+        if closing:
+            inside = None if element is inside else inside
+            if titled and titled[-1] is element:
+                titled.pop()
+        elif inside is None and _has_text(element):
+            inside = element
+            _add_block(builder, element, level=len(titled))
+        elif any(local_name(child) in _TITLES for child in element):
+            titled.append(element)
+
+
+def _add_block(builder: TextBuilder, element: Element, *, level: int) -> None:
+    text = all_text(element)
+    if local_name(element) in _TITLES:
+        builder.add_heading(text, level=min(max(level, 1), 6))
+    elif _MARKUP.search(text):  # the text of a feed is a page
+        page = read_page(text.encode())
+        builder.add_part(page.text, page.headings)
+    else:
+        label = next((element.attrib[key] for key in _NAMES if key in element.attrib), "")
+        builder.add(f"{label}: {text}" if label else text)

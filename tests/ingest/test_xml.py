@@ -1,0 +1,63 @@
+"""XML: documents without their tags, data as it is written."""
+
+from __future__ import annotations
+
+from crx.ingest.read import read_bytes
+from crx.types import Document
+
+BOOK = """<?xml version="1.0" encoding="UTF-8"?>
+<book><info><title>The locks of the canal</title></info>
+<chapter><title>Winter</title>
+<para>The <emphasis>keeper</emphasis> of the upper lock leaves the house when the ice comes.</para>
+<section><title>Boats on the ice</title>
+<para>Nobody is allowed to cross the canal on foot before February &amp; after dark.</para>
+</section></chapter></book>"""
+
+FEED = """<rss><channel><title>News of the quay</title>
+<item><title>Herons came back to the quay</title>
+<description>&lt;p&gt;Three &lt;b&gt;herons&lt;/b&gt; were seen at the old quay this
+morning, and the keeper of the lock says that they will stay for the whole
+summer.&lt;/p&gt;</description></item></channel></rss>"""
+
+SETTINGS = '<project name="ferry"><dependency><artifactId>winch</artifactId></dependency></project>'
+
+
+def read(text: str, *, name: str = "a.xml") -> Document:
+    return next(iter(read_bytes(text.encode(), name=name)))
+
+
+def test_a_document_is_read_without_its_tags_under_the_titles_of_its_sections() -> None:
+    book = read(BOOK)
+    assert book.title == "The locks of the canal"
+    assert book.text.split("\n\n") == [
+        "The locks of the canal",
+        "Winter",
+        "The keeper of the upper lock leaves the house when the ice comes.",
+        "Boats on the ice",
+        "Nobody is allowed to cross the canal on foot before February & after dark.",
+    ]
+    levels = [(mark.label, mark.level) for mark in book.marks]
+    assert levels == [("The locks of the canal", 1), ("Winter", 1), ("Boats on the ice", 2)]
+
+
+def test_the_markup_within_a_feed_is_read_as_a_page() -> None:
+    assert read(FEED, name="news.rss").text.split("\n\n") == [
+        "News of the quay",
+        "Herons came back to the quay",
+        "Three herons were seen at the old quay this morning, and the keeper of the lock says that "
+        "they will stay for the whole summer.",
+    ]
+
+
+def test_a_named_text_keeps_its_name() -> None:
+    texts = [f"The boat {n} leaves the old harbour at noon" for n in range(3)]
+    items = "".join(f'<string name="key{n}">{text}</string>' for n, text in enumerate(texts))
+    assert read(f"<r>{items}</r>").text.split("\n\n") == [
+        f"key{n}: {text}" for n, text in enumerate(texts)
+    ]
+
+
+def test_data_malformed_xml_and_what_has_entities_are_as_written() -> None:
+    entities = f'<!DOCTYPE book [<!ENTITY ice "snow">]>{BOOK.partition("?>")[2]}'
+    for written in (SETTINGS, BOOK[:-7], entities):
+        assert read(written).text == written
