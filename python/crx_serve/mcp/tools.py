@@ -123,19 +123,19 @@ READING = (
     ),
     SearchTool(
         name="outline",
-        description="List the definitions or headings of a file, with their lines.",
+        description="List the definitions of a file, with their lines.",
         request=OutlineQuery,
         run=lambda service, request, _: outline_file(service, request),
     ),
     SearchTool(
         name="references",
-        description="Find where a name is defined, called, imported, tested and documented.",
+        description="Find definitions, calls, imports and tests of a name.",
         request=ReferencesQuery,
         run=lambda service, request, _: find_references(service, request),
     ),
     SearchTool(
         name="related",
-        description="Find uses of the definition at a line, and definitions of what it uses.",
+        description="Find callers of the code at a line, and what it uses.",
         request=RelatedQuery,
         run=lambda service, request, _: find_related(service, request),
     ),

@@ -21,11 +21,11 @@ def listed() -> list[dict[str, object]]:
     return [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
 
 
-def test_the_tools_take_less_than_2050_tokens() -> None:
+def test_the_tools_take_less_than_2100_tokens() -> None:
     text = json.dumps(listed(), separators=(",", ":"))
     # A WordPiece tokenizer takes every quote and bracket as a token: a bound for those of models.
     tokenizer = Tokenizer.from_file(str(find_model("crx") / "tokenizer.json"))
-    assert len(tokenizer.encode(text, add_special_tokens=False).ids) < 2050
+    assert len(tokenizer.encode(text, add_special_tokens=False).ids) < 2100
     assert not any(name in text for name in _REFERENCES)
 
 

@@ -115,9 +115,7 @@ def test_references_tell_definitions_calls_imports_tests_and_documents_apart(
         "def main] print(Parser().parse_items('a,b'))",
     ]
     imports = call(service, "references", name="Parser", use="import")["references"]["import"]
-    assert [line.rpartition("/")[2] for line in imports] == [
-        "use.py:1: from parser import Parser"
-    ]
+    assert [line.rpartition("/")[2] for line in imports] == ["use.py:1: from parser import Parser"]
     assert "parse_items" not in str(call(service, "references", name="parse"))
 
 
@@ -167,5 +165,6 @@ def test_arguments_are_taken_as_models_write_them(service: SearchService) -> Non
     assert call(service, "search", query="parse_items", k=2.0) == call(
         service, "search", query="parse_items", k=2
     )
-    assert call(service, "fetch", id=plain["results"][0]["id"], lines=9)["text"] == "class Parser:\n"
+    read = call(service, "fetch", id=plain["results"][0]["id"], lines=9)
+    assert read["text"] == "class Parser:\n"
     assert "expected" in call(service, "search", query="x", k="two")["error"].lower()
