@@ -129,11 +129,14 @@ def _name_tasks(
         if counts[each.name] == 1 and not _ASIDE.search(each.file) and len(each.name) > 6
     )
     random.Random(SEED).shuffle(names)
-    for name in names[:150]:
+    joined = {file: "\n".join(lines) for file, lines in texts.items()}
+    for name in names[:60]:
         call = re.compile(rf"\b{re.escape(name)}\b\s*\(")
         defined = next(each for each in definitions if each.name == name)
         callers, tests = [], []
         for file, lines in texts.items():
+            if name not in joined[file]:
+                continue
             for at, row in enumerate(lines, 1):
                 if not call.search(row) or (file == defined.file and at == defined.first):
                     continue

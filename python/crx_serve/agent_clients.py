@@ -14,6 +14,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -129,13 +130,13 @@ def plan_install(
     for name in names:
         agent = AGENTS[name]
         edits: list[tuple[str, Callable[[bytes], bytes]]] = [
-            (agent.settings, lambda data, agent=agent: _with_server(data, agent, words))
+            (agent.settings, partial(_with_server, agent=agent, words=words))
         ]
         if agent.instructions:
             edits.append((agent.instructions, _with_instruction))
         if agent.hooks:
             command = shlex.join([words[0], "index", "--index", index, "--quiet"])
-            edits.append((agent.hooks, lambda data, command=command: _with_hook(data, command)))
+            edits.append((agent.hooks, partial(_with_hook, command=command)))
         own: list[Change] = []
         try:
             for file, edit in edits:

@@ -7,7 +7,7 @@ or the other; an error is text alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -78,9 +78,17 @@ class SearchTool:
         )
 
     def call(
-        self, service: SearchService, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        service: SearchService,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        *,
+        notes: Sequence[str] = (),
     ) -> types.CallToolResult:
-        """Validate the arguments and run the tool; a failure is a result that says why."""
+        """Validate the arguments and run the tool; a failure is a result that says why.
+
+        `notes` are added to those of the answer, if it has any.
+        """
         try:
             request = read_arguments(arguments, self.request)
             answer = self.run(service, request, on_progress)
@@ -89,6 +97,9 @@ class SearchTool:
             return _failed(f"{self.name}: {error}; the arguments are {known}")
         except (CrxError, ValueError) as error:
             return _failed(f"{self.name}: {error}")
+        if notes and "notes" in answer.__struct_fields__:
+            own: list[str] = getattr(answer, "notes")  # noqa: B009  (not all answers have it)
+            answer = msgspec.structs.replace(answer, notes=[*own, *notes])
         text = encode_json(answer).decode()
         return types.CallToolResult(
             content=[types.TextContent(text=text)], structured_content=msgspec.json.decode(text)
