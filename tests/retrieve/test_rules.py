@@ -35,7 +35,7 @@ def test_a_rule_that_is_on_by_default_has_figures(name: str) -> None:
 
 
 def test_a_rule_is_frozen_and_its_numbers_are_its_fields() -> None:
-    for rule in make_rules(Settings(recency=0.5), rerank=RERANK):
+    for rule in make_rules(Settings(rank_recency_weight=0.5), rerank=RERANK):
         assert type(rule).__dataclass_params__.frozen  # type: ignore[attr-defined]
         assert {each.name for each in fields(rule)} >= {"reads"} or rule.reads in (0, 1 << 30)  # type: ignore[arg-type]
 
@@ -48,7 +48,6 @@ def test_no_number_of_an_order_stands_beside_a_rule() -> None:
         "FEWEST_CHUNKS": "below it there is no distribution",
         "_MOST_CHUNKS": "a limit of time",
         "_COMPARED": "a limit of time",
-        "LEAST_SCORED": "below it the fused order stays",
         "_DAY_S": "seconds",
     }
     found = {

@@ -416,6 +416,11 @@ def _architecture(path: Path, config: Json) -> Architecture:
     family = str(config.get("model_type"))
     if family not in _FAMILIES:
         raise ModelError(f"{path}: model type {family}; crx supports {', '.join(_FAMILIES)}")
+    if config.get("auto_map"):
+        raise ModelError(
+            f"{path}/config.json: the model needs code of its own (auto_map), which is not run; "
+            "take a model without it, or an ONNX graph of this one"
+        )
     if config.get("position_embedding_type", "absolute") != "absolute":
         raise ModelError(f"{path}: relative position embeddings; crx supports absolute ones")
     names = ("hidden_act", "hidden_activation", "activation")

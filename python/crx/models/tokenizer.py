@@ -47,8 +47,9 @@ class ModelTokenizer:
 
     @property
     def vocabulary_size(self) -> int:
-        """The number of distinct tokens, including added ones."""
-        return int(self._full_tokenizer().get_vocab_size(with_added_tokens=True))
+        """The number of rows that a table of tokens needs: one more than the largest id."""
+        vocabulary = self._full_tokenizer().get_vocab(with_added_tokens=True)
+        return max(vocabulary.values(), default=-1) + 1
 
     def max_text_tokens(self, prefix: str = "") -> int:
         """Return how many tokens of a text the model reads after this prefix."""

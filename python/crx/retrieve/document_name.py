@@ -23,14 +23,6 @@ _OF_ONE_DOCUMENT = 8
 _FEWEST_WORDS = 2
 _WORD = re.compile(r"[^\W_](?:[\w'’&./-]*\w)?")
 _SEPARATORS = " \t\n:,;"
-# How much more an outline weighs in BM25 when a query names its document: the section's headings,
-# which it holds beside the document's name, tell where the rest of the query is answered. From 2 to
-# 4, contracts gained 3 to 4 points at 1 and 2 to 3 at 5, with contexts and without.
-NAMED_OUTLINE_FACTOR = 3.0
-# How much it weighs when a query names no document: then the names in it, which all chunks of a
-# document share, say nothing. Source code is left out: its outline names what the chunk defines.
-# With .5, wiki-en gained 1.1 points at 1, and contracts, the worst set, lost .5 at 20 and .2 at 5.
-UNNAMED_OUTLINE_FACTOR = 0.5
 
 
 class DocumentName(NamedTuple):

@@ -66,12 +66,15 @@ class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of `search`, best passage or file first; or `locations`, a line each.
 
     `count` is how many lines a pattern matches; `next_cursor` goes on after those of this answer.
+    `less_relevant` are passages that score much lower than the best: a line for each document, its
+    id, path and their lines or pages.
     """
 
     results: list[ToolResult]
     locations: list[str] = []
     count: int = 0
     next_cursor: str = ""
+    less_relevant: list[str] = []
     notes: list[str] = []
 
 
@@ -122,9 +125,7 @@ class ToolStatus(Struct, frozen=True, kw_only=True):
 
 def as_tool_passages(found: SearchResults) -> ToolResults:
     """Return the passages of a search for a model, whole."""
-    return ToolResults(
-        results=[_result(each) for each in found.passages], notes=_own_notes(found.notes)
-    )
+    return _with_tail(found, [_result(each) for each in _relevant(found)])
 
 
 def as_tool_lines(found: SearchResults, service: SearchService) -> ToolResults:
@@ -136,9 +137,9 @@ def as_tool_lines(found: SearchResults, service: SearchService) -> ToolResults:
         _source_lines(each, service, query=found.query, whole=rank < WHOLE_RESULTS)
         if is_source(each)
         else _best_lines(each, query=found.query, rows=FIRST_LINES if rank < 1 else RESULT_LINES)
-        for rank, each in enumerate(found.passages)
+        for rank, each in enumerate(_relevant(found))
     ]
-    return ToolResults(results=results, notes=_own_notes(found.notes))
+    return _with_tail(found, results)
 
 
 def as_tool_matches(found: MatchingLines, service: SearchService, *, cursor: str) -> ToolResults:
@@ -160,6 +161,31 @@ def as_tool_matches(found: MatchingLines, service: SearchService, *, cursor: str
         next_cursor=str(end) if end < found.count else "",
         notes=_own_notes(found.notes),
     )
+
+
+def _relevant(found: SearchResults) -> list[FoundPassage]:
+    return [each for each in found.passages if not each.less_relevant]
+
+
+def _with_tail(found: SearchResults, results: list[ToolResult]) -> ToolResults:
+    """Return the results of a search, and of less relevant passages their locations alone."""
+    return ToolResults(
+        results=results,
+        less_relevant=_by_document([each for each in found.passages if each.less_relevant]),
+        notes=_own_notes(found.notes),
+    )
+
+
+def _by_document(passages: Sequence[FoundPassage]) -> list[str]:
+    """Return a line for each document with the positions of its passages, best first."""
+    positions: dict[str, list[str]] = {}
+    for each in passages:
+        found = positions.setdefault(f"{each.id} {each.uri}", [])
+        found += [str(each.lines[0]) if each.lines else _page(each)]
+    return [
+        f"{document}: {', '.join(filter(None, found))}".removesuffix(": ")
+        for document, found in positions.items()
+    ]
 
 
 def as_tool_files(found: SearchResults) -> ToolResults:

@@ -47,6 +47,7 @@ _STAGES = {
     "recency": "Recency",
     "rerank": "Reranker",
     "verbatim": "Exact match",
+    "definitions": "Definition",
 }
 
 
@@ -68,7 +69,8 @@ class _ShownPassage:
 class _ShownDocument:
     """A document with its passages, best first; `path` is "" if it is the title.
 
-    `index` is "" if there is one index. `others` are the passages that are folded.
+    `index` is "" if there is one index. `others` are the passages that are folded. One that is
+    `less_relevant` has less relevant passages alone.
     """
 
     title: str
@@ -79,6 +81,7 @@ class _ShownDocument:
     is_code: bool
     passages: Sequence[_ShownPassage]
     others: Sequence[_ShownPassage]
+    less_relevant: bool
 
 
 def render_form(
@@ -122,6 +125,7 @@ def render_results(
         "is_quick": is_quick,
         "notes": [each for each in found.notes if Note.of(each).kind not in ("state", "limit")],
         "documents": documents,
+        "far_count": sum(each.less_relevant for each in documents),
         "passage_count": len(found.passages),
         "filters": list_filters(form, facets, folder=folder),
         "shown_chips": _SHOWN_CHIPS,
@@ -194,6 +198,7 @@ def _show_document(
         is_code=format_ in LANGUAGES.values(),
         passages=shown[:_OPEN_PASSAGES],
         others=shown[_OPEN_PASSAGES:],
+        less_relevant=all(each.less_relevant for each in passages),
     )
 
 

@@ -318,6 +318,22 @@ def test_a_long_line_of_a_file_is_cut_to_the_words_of_the_query(service: SearchS
     assert len(found["results"][0]["text"]) <= 90
 
 
+def test_less_relevant_passages_are_a_line_for_each_document(
+    service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.retrieve.hits.RELEVANT_SHARE", 0.9)
+    texts = {"mem:tusk": "A narwhal tusk is a tooth of a narwhal.", "mem:mill": "A broken tooth."}
+    service.index("sea").add_documents([Document(uri, text) for uri, text in texts.items()])
+    server = create_server(service, allow_write=False)
+    asked = {"query": "narwhal tusk tooth", "index": "sea"}
+    found = call(server, "search", asked).structured_content
+    assert [each["title"] for each in found["results"]] == ["mem:tusk"]
+    line = found["less_relevant"][0]
+    id_, rest = line.split(" ", 1)
+    assert rest == "mem:mill"
+    assert call(server, "fetch", {"id": id_}).structured_content["text"] == texts["mem:mill"]
+
+
 def test_locations_are_one_short_line_each(service: SearchService) -> None:
     server = create_server(service, allow_write=False)
     answer = call(server, "search", {"query": "krill", "index": "sea", "form": "locations"})

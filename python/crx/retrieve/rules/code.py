@@ -44,12 +44,12 @@ class CodeOrder:
     def of(settings: Settings) -> CodeOrder:
         """Return the rule with the values of some settings."""
         return CodeOrder(
-            definition=settings.code_definition,
-            names=settings.code_names,
-            path=settings.code_path,
-            aside=settings.code_aside,
-            prose=settings.code_prose,
-            file=settings.code_file,
+            definition=settings.rank_code_definition,
+            names=settings.rank_code_names,
+            path=settings.rank_code_path,
+            aside=settings.rank_code_aside,
+            prose=settings.rank_code_prose,
+            file=settings.rank_code_file,
         )
 
     def applies(self, search: Search) -> bool:
@@ -69,9 +69,8 @@ class CodeOrder:
         # A chunk that was removed from the store since the legs were searched is no candidate.
         stored = np.array([key in rows for key in keys.tolist()], bool)
         keys, scores = keys[stored], scores[stored]
-        given = [
-            (rows[key].doc, rows[key].uri, rows[key].kind, rows[key].text) for key in keys.tolist()
-        ]
+        found = [rows[key] for key in keys.tolist()]
+        given = [(row.doc, row.uri, row.kind, row.text) for row in found]
         order, scores = _native.rank_code(
             search.query,
             given,
