@@ -423,6 +423,15 @@ def document_kind(uri: str, text: str) -> Literal["code", "prose", "data"]:
     as the field `kind`.
     """
 
+def query_symbols(query: str) -> list[str]:
+    """Return the names of source code that a query has: `parse_args`, its only word."""
+
+def defining(rows: Sequence[tuple[str, str]], name: str) -> list[bool]:
+    """Return whether each chunk, a URI and a text, defines a name as a function or a type."""
+
+def is_aside(path: str) -> bool:
+    """Return whether a path below a project is that of a test, an example or foreign code."""
+
 def is_source_code(text: str) -> bool:
     """Return whether a text is source code or the like, such as a table of symbols."""
 
