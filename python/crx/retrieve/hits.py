@@ -40,7 +40,7 @@ def read_hits(search: Search) -> Search:
             stages={name: of[key] for name, of in stages.items() if key in of},
             copies=len(search.copies.get(key, ())),
             also_in=_other_documents(search, key, row.uri),
-            less_relevant=0 < best and score < RELEVANT_SHARE * best,
+            less_relevant=best > 0 and score < RELEVANT_SHARE * best,
         )
         for key, score in zip(keys, search.ranking.scores.tolist(), strict=True)
         if (row := rows.get(key))
