@@ -345,8 +345,8 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
     ],
 }
 P = "<w:p><w:r><w:t>A road</w:t></w:r></w:p>"
-ROW = ["road", 12.0, "tar"]
-CELL = {"cell_type": "markdown", "source": ["# Tar\n", "a"]}
+ROW: list[str | float] = ["road", 12.0, "tar"]
+CELL: dict[str, object] = {"cell_type": "markdown", "source": ["# Tar\n", "a"]}
 MHTML = b"From: a\nContent-Type: multipart/related; boundary=b\n\n"
 Build = Callable[[int], bytes]
 # Files of formats that are not text, of a number of parts.
