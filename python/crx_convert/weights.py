@@ -143,7 +143,7 @@ def read_weights(folder: SourceFolder, shape: Architecture) -> EncoderWeights:
     take_unprefixed = _Tensors(folder.path, tensors, "")
     head = (
         _head(folder, take, take_unprefixed, shape, _label_count(tensors))
-        if folder.kind == "reranker"
+        if folder.kind == "reranker" and folder.pooling != "tokens"
         else None
     )
     dense = tuple(_dense(folder, name) for name in folder.dense)
@@ -342,6 +342,8 @@ def _dense(folder: SourceFolder, name: str) -> DenseLayer:
         raise ModelError(
             f"{folder.path}/{name}: activation {activation}; crx supports Identity, Tanh and GELU"
         )
+    if config.get("use_residual"):
+        raise ModelError(f"{folder.path}/{name}: a residual projection, which crx does not support")
     inputs, outputs = config.get("in_features"), config.get("out_features")
     if not isinstance(inputs, int) or not isinstance(outputs, int):
         raise ModelError(f"{folder.path}/{name}: config.json has no in_features or out_features")

@@ -332,8 +332,8 @@ def test_a_slash_in_the_name_of_a_sheet_is_no_folder() -> None:
 def test_less_relevant_passages_are_printed_last_in_a_line_each(here: Path, crx: Crx) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "answer.md").write_text("The narwhal tusk is a tooth of a narwhal.")
-    for at in "abc":
-        (here / "docs" / f"note{at}.md").write_text(f"A tooth of the wheel broke on ship {at}.")
+    for ship in "abc":
+        (here / "docs" / f"note{ship}.md").write_text(f"A tooth of the wheel broke on ship {ship}.")
     assert crx("index", "docs", "--embedder", "none", "-q").code == 0
     query = "narwhal tusk tooth"
     lines = crx("search", query).out.splitlines()
