@@ -345,7 +345,9 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
     ],
 }
 P = "<w:p><w:r><w:t>A road</w:t></w:r></w:p>"
-ROW = ["road", 12.0, "tar"]
+ROW: list[str | float] = ["road", 12.0, "tar"]
+CELL: dict[str, object] = {"cell_type": "markdown", "source": ["# Tar\n", "a"]}
+MHTML = b"From: a\nContent-Type: multipart/related; boundary=b\n\n"
 Build = Callable[[int], bytes]
 # Files of formats that are not text, of a number of parts.
 BUILDERS: dict[str, list[Build]] = {
@@ -436,8 +438,6 @@ BUILDERS: dict[str, list[Build]] = {
     ".mbox": [lambda n: b"From a Wed May  1 10:00:00 2024\nSubject: A\n\nTar\n\n" * n],
     ".gz": [lambda n: gzip.compress(b"Tar " * n * 100)],
 }
-CELL = {"cell_type": "markdown", "source": ["# Tar\n", "a"]}
-MHTML = b"From: a\nContent-Type: multipart/related; boundary=b\n\n"
 FIRST_PARTS = 250
 # The bytes up to which a file is doubled.
 LARGEST_FILE = 4_000_000
