@@ -575,12 +575,12 @@ def describe(values: NDArray[np.float64], labels: Sequence[tuple[str, str, str]]
 
 # Settings that turn a rule off.
 RULES: Mapping[str, Mapping[str, float]] = {
-    "definitions": {"code_definition": 0.0},
-    "names": {"code_names": 0.0},
-    "paths": {"code_path": 0.0},
-    "tests and the like": {"code_aside": 1.0},
-    "prose": {"code_prose": 1.0},
-    "several hits": {"code_file": 0.0},
+    "definitions": {"rank.code.definition": 0.0},
+    "names": {"rank.code.names": 0.0},
+    "paths": {"rank.code.path": 0.0},
+    "tests and the like": {"rank.code.aside": 1.0},
+    "prose": {"rank.code.prose": 1.0},
+    "several hits": {"rank.code.file": 0.0},
 }
 OFF = {name: value for rule in RULES.values() for name, value in rule.items()}
 

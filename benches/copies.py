@@ -32,7 +32,7 @@ def count_folded_gold(folder: Path) -> str:
         with crx.open(path, settings=SETTINGS) as index:
             index.add_documents(questions.documents)
         with (
-            crx.open_reader(path, settings=SETTINGS | {"copy_share": 0}) as all_hits,
+            crx.open_reader(path, settings=SETTINGS | {"rank.copies.share": 0}) as all_hits,
             crx.open_reader(path, settings=SETTINGS) as folded,
         ):
             gold = hidden = lost = 0
@@ -74,15 +74,15 @@ def describe_texts(folder: Path, *, glob: str, queries: Sequence[str], copies: i
         path = Path(temporary) / "texts.crx"
         with crx.open(path, settings=SETTINGS) as index:
             index.add_documents(documents)
-        for share in (0.0, Settings().copy_share):
-            with crx.open_reader(path, settings=SETTINGS | {"copy_share": share}) as index:
+        for share in (0.0, Settings().rank_copies_share):
+            with crx.open_reader(path, settings=SETTINGS | {"rank.copies.share": share}) as index:
                 for query in queries:
                     found = index.search(query, k=K, window=0)
                     texts = {" ".join(hit.text.split()) for hit in found.hits}
                     folded = sum(hit.copies for hit in found.hits)
                     ms = sum((found.timings_ms or {}).values())
                     lines.append(
-                        f"copy_share {share:g}, {query}: {len(found.hits)} hits, {len(texts)} "
+                        f"share {share:g}, {query}: {len(found.hits)} hits, {len(texts)} "
                         f"different texts, {folded} more like them, {ms:.0f} ms"
                     )
     return "\n".join(lines)

@@ -91,7 +91,7 @@ def crx(folder: Path, command: str, *arguments: str) -> str:
         "LINES": str(LINES),
         "CRX_HOME": str(folder / "home"),
         # A busy machine does not decide whether candidates are reranked.
-        "CRX_RERANK_MS": RERANK_MS,
+        "CRX_RANK_RERANK_MS": RERANK_MS,
     }
     called = [sys.executable, "-m", "crx", command, "--index", "first.crx", *arguments]
     done = subprocess.run(called, cwd=folder, env=environment, capture_output=True, check=False)

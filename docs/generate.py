@@ -58,7 +58,8 @@ def settings_page() -> str:
         "# Settings",
         "A value is looked up in this order: a flag or `--set NAME=VALUE`, the environment "
         "variable `CRX_NAME`, `crx.toml` in the current folder or the nearest one above, "
-        "`config.toml` in the user's configuration folder, the default. `crx config` prints each "
+        "`config.toml` in the user's configuration folder, `share/crx/config.toml` of the "
+        "installation, which a bundle brings, the default. `crx config` prints each "
         "setting, its value and where the value comes from. A `crx.toml` may choose models, URLs "
         "and prompts once it is trusted: `crx trust`.",
     ]

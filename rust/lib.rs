@@ -23,6 +23,7 @@ mod pool;
 mod py;
 pub mod row_terms;
 pub mod seal;
+pub mod sheet;
 pub mod split;
 pub mod store;
 pub mod trigrams;

@@ -12,6 +12,7 @@ from crx.config import (
     ENVIRONMENT,
     ConfigWarning,
     Settings,
+    describe,
     read_settings,
     resolve,
     revoke,
@@ -19,7 +20,7 @@ from crx.config import (
     untrusted_names,
     write,
 )
-from crx.config.settings import ARGUMENT, parse
+from crx.config.settings import ARGUMENT, RENAMED, parse
 from crx.errors import UsageError
 
 VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY|OLLAMA_HOST)"')
@@ -44,14 +45,48 @@ def test_an_argument_wins_over_a_variable_over_the_project_over_the_user(
 ) -> None:
     environ, folder = places
     user, project = Path(environ["CRX_HOME"]) / "config.toml", folder.parent / "crx.toml"
-    write(user, {"k": 1, "k1": 0.5, "b": 0.1, "rrf_k": 10.0})
-    write(project, {"k": 2, "k1": 0.6, "b": 0.2})
-    environ |= {"CRX_K": "3", "CRX_K1": "0.7"}
-    resolved = resolve({"k": "4", "b": None}, environ=environ, folder=folder)
+    write(user, {"k": 1, "rank.bm25.k1": 0.5, "rank.bm25.b": 0.1, "rank.fusion.rrf_k": 10.0})
+    write(project, {"k": 2, "rank.bm25.k1": 0.6, "rank.bm25.b": 0.2})
+    environ |= {"CRX_K": "3", "CRX_RANK_BM25_K1": "0.7"}
+    resolved = resolve({"k": "4", "rank.bm25.b": None}, environ=environ, folder=folder)
     values = resolved.settings
-    assert (values.k, values.k1, values.b, values.rrf_k) == (4, 0.7, 0.2, 10.0)
-    origins = [resolved.origins[name] for name in ("k", "k1", "b", "rrf_k")]
-    assert origins == ["argument", "CRX_K1", str(project), str(user)]
+    assert (values.k, values.rank_bm25_k1, values.rank_bm25_b, values.rank_fusion_rrf_k) == (
+        4,
+        0.7,
+        0.2,
+        10.0,
+    )
+    origins = [
+        resolved.origins[name] for name in ("k", "rank.bm25.k1", "rank.bm25.b", "rank.fusion.rrf_k")
+    ]
+    assert origins == ["argument", "CRX_RANK_BM25_K1", str(project), str(user)]
+
+
+def test_numbers_of_rules_are_tables_of_a_file(places: tuple[dict[str, str], Path]) -> None:
+    environ, folder = places
+    user = Path(environ["CRX_HOME"]) / "config.toml"
+    user.parent.mkdir(exist_ok=True)
+    user.write_text("k = 3\n[rank.code]\npath = 0.5\n")
+    write(user, {"rank.code.names": 0.1, "rank.rerank.ms": 20})
+    values = resolve(environ=environ, folder=folder).settings
+    assert (values.k, values.rank_code_path, values.rank_code_names) == (3, 0.5, 0.1)
+    assert values.rank_rerank_ms == 20
+    write(user, {"rank.code.path": None})
+    assert resolve(environ=environ, folder=folder).settings.rank_code_path == 0.35
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_earlier_name_of_a_setting_tells_the_one_it_has_now(
+    name: str, places: tuple[dict[str, str], Path]
+) -> None:
+    environ, folder = places
+    known = {each.name for each in describe()}
+    assert known.issuperset(RENAMED[name])
+    with pytest.raises(UsageError, match=rf"^{name} is called rank\..* now$"):
+        resolve({name: 1}, environ=environ, folder=folder)
+    variable = f"CRX_{name.upper()}"
+    with pytest.warns(ConfigWarning, match=rf"^{variable}: ignored; it is called CRX_RANK_.* now"):
+        resolve(environ={**environ, variable: "1"}, folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +96,7 @@ def test_an_argument_wins_over_a_variable_over_the_project_over_the_user(
         ("k", "many", "k wants a whole number, not 'many'"),
         ("k", "0", "k must be at least 1, not 0"),
         ("k", 2.5, "k wants a whole number, not 2.5"),
-        ("b", "nan", "b wants a number, not 'nan'"),
+        ("rank.bm25.b", "nan", "rank.bm25.b wants a number, not 'nan'"),
         ("embedder", 3, "embedder wants text, not 3"),
     ],
 )
@@ -79,9 +114,9 @@ def test_an_unknown_variable_is_a_warning_that_names_the_nearest(
 ) -> None:
     environ, folder = places
     with pytest.warns(ConfigWarning) as caught:
-        resolved = resolve(environ={**environ, "CRX_RRFK": "3"}, folder=folder)
+        resolved = resolve(environ={**environ, "CRX_RANK_FUSION_RRFK": "3"}, folder=folder)
     assert [str(each.message) for each in caught] == [
-        "CRX_RRFK: no such variable, ignored; did you mean CRX_RRF_K?"
+        "CRX_RANK_FUSION_RRFK: no such variable, ignored; did you mean CRX_RANK_FUSION_RRF_K?"
     ]
     assert resolved.settings == Settings()
 
@@ -116,11 +151,13 @@ def test_a_written_value_is_read_back_and_unset(places: tuple[dict[str, str], Pa
 
 def test_a_change_keeps_the_comments_and_order_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    text = "# Mine.\nrrf_k = 10.0  # tuned\nk = 7\n\n[prompts]\n# for lawyers\nlegal = 'l.txt'\n"
+    text = (
+        "# Mine.\nrank.bm25.b = 0.5  # tuned\nk = 7\n\n[prompts]\n# for lawyers\nlegal = 'l.txt'\n"
+    )
     path.write_text(text)
-    write(path, {"k": 8, "b": 0.5})
-    assert path.read_text() == text.replace("k = 7\n", "k = 8\nb = 0.5\n")
-    write(path, {"b": None})
+    write(path, {"k": 8, "window_tokens": 5})
+    assert path.read_text() == text.replace("k = 7\n", "k = 8\nwindow_tokens = 5\n")
+    write(path, {"window_tokens": None})
     assert path.read_text() == text.replace("k = 7", "k = 8")
 
 
@@ -193,3 +230,19 @@ def test_a_change_by_the_user_keeps_trust_and_gives_none_to_what_was_there(
     path.write_text(HOSTILE)
     write(path, {"k": 8}, environ=environ)
     assert untrusted_names(read_settings(path), environ=environ) != []
+
+
+def test_the_settings_of_an_installation_are_the_weakest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    share = tmp_path / "share" / "crx"
+    share.mkdir(parents=True)
+    (share / "config.toml").write_text('embedder = "e5-fast"\n')
+    environ = {"CRX_HOME": str(tmp_path / "home")}
+    resolved = resolve(environ=environ, folder=tmp_path)
+    assert resolved.settings.embedder == "e5-fast"
+    assert resolved.origins["embedder"] == str(share / "config.toml")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text('embedder = "hashed"\n')
+    assert resolve(environ=environ, folder=tmp_path).settings.embedder == "hashed"

@@ -88,10 +88,10 @@ def test_a_searcher_reads_its_commit_while_another_process_edits_deletes_and_pub
 ) -> None:
     index.add_documents([crx.Document("b", "Herons eat fish.")])
 
-    parameters = index.search_models.parameters(["bm25"], has_vectors=False, rerank=False)
+    request = SearchRequest(query="who eats krill and fish", rerank=False)
+    parameters = index.search_models.parameters(request, has_vectors=False)
 
     def ask(searcher: Searcher) -> set[tuple[str, str]]:
-        request = SearchRequest(query="who eats krill and fish")
         found = run_search(request, parameters=parameters, searcher=searcher)
         return {(hit.uri, hit.text) for hit in found.hits}
 

@@ -29,6 +29,8 @@ __all__ = [
     "PassageSpan",
     "PassageText",
     "Pattern",
+    "SheetRows",
+    "SheetStrings",
     "Store",
     "Trigrams",
     "analyze",
@@ -59,11 +61,17 @@ __all__ = [
     "replace_file",
     "salvage",
     "select_spans",
+    "show_date",
+    "show_general",
+    "show_places",
     "source_languages",
     "split",
     "unspaced_spans",
     "work_alone",
 ]
+
+_Places = tuple[str, bool, int, str, int, bool]
+_Format = _Places | Sequence[tuple[str, str]] | None
 
 # patterns of paths
 
@@ -235,6 +243,71 @@ def page_text(markup: str, *, ignore_case: bool) -> tuple[str, list[tuple[int, s
     without case. A page without text has "".
     """
 
+@final
+class SheetStrings:
+    """The shared strings of an XLSX workbook, each as one line without its readings.
+
+    One thread at a time may feed it.
+    """
+
+    def __new__(cls) -> SheetStrings: ...
+    def feed(self, piece: bytes) -> None:
+        """Parse a piece of the part in UTF-8; raise `ValueError` if it is not well-formed."""
+
+    def close(self) -> None:
+        """End the part; raise `ValueError` if it has no end."""
+
+@final
+class SheetRows:
+    """The rows of a sheet of an XLSX workbook while its part is parsed.
+
+    `styles` are by the style of a cell: None for the general format, or the formats of numbers
+    above zero, below zero and of zero, and whether texts have a format. A format of numbers is that
+    of `show_places`, the tokens of `show_date`, or None for another, whose values the caller shows.
+    Dates count from 1904 if `from_1904`. One thread at a time may feed it.
+    """
+
+    def __new__(
+        cls,
+        strings: SheetStrings,
+        styles: Sequence[tuple[tuple[_Format, _Format, _Format], bool] | None],
+        *,
+        from_1904: bool,
+    ) -> SheetRows: ...
+    @property
+    def uncomputed(self) -> int:
+        """How many formulas have no stored result; their cells are the formulas."""
+
+    def feed(self, piece: bytes) -> list[tuple[int, float | str]]:
+        """Parse a piece in UTF-8 and return the values for the caller to show, with their styles.
+
+        Raises `ValueError` if the part is not well-formed or declares entities.
+        """
+
+    def take_rows(self, shown: list[str]) -> list[tuple[int, tuple[int, ...], str]]:
+        """Return the rows that have ended: number from 1, filled columns from 0, cells.
+
+        `shown` has a text for each value of the last piece. The cells are one line each, with tabs
+        between.
+        """
+
+    def close(self) -> None:
+        """End the part; raise `ValueError` if it has no end."""
+
+def show_date(value: float, tokens: Sequence[tuple[str, str]], *, from_1904: bool) -> str | None:
+    """Return a serial number of days as the tokens of a code show it, None if it is no date."""
+
+def show_general(value: float) -> str:
+    """Return a number with up to 15 significant digits, a whole number without a fraction."""
+
+def show_places(value: float, format: _Places) -> str:
+    """Return a number in a format of one row of digits.
+
+    The format is the text before, whether thousands have commas, how many decimals are shown, the
+    text after, the decimals to shift by (two for a percent sign), and whether a number below zero
+    has a minus. The number is finite, and is rounded half up from its first 15 digits.
+    """
+
 def split(
     text: str,
     *,
@@ -349,6 +422,15 @@ def document_kind(uri: str, text: str) -> Literal["code", "prose", "data"]:
     The store has it of each document (`DocumentRow.kind`) and chunk (`ChunkRow.kind`), and a filter
     as the field `kind`.
     """
+
+def query_symbols(query: str) -> list[str]:
+    """Return the names of source code that a query has: `parse_args`, its only word."""
+
+def defining(rows: Sequence[tuple[str, str]], name: str) -> list[bool]:
+    """Return whether each chunk, a URI and a text, defines a name as a function or a type."""
+
+def is_aside(path: str) -> bool:
+    """Return whether a path below a project is that of a test, an example or foreign code."""
 
 def is_source_code(text: str) -> bool:
     """Return whether a text is source code or the like, such as a table of symbols."""

@@ -20,6 +20,8 @@ called with the text after the colon.
 Entry points of the group `crx.engines` open indexes that databases keep; their names are schemes of
 addresses, as in `postgresql://host/database`.
 
+Entry points of the group `crx.rules` return rules of the order; the setting `rules` names them.
+
 `crx.context_registry` loads contextualizers and the contexts of an index.
 """
 
@@ -40,6 +42,7 @@ from crx.protocols import (
     Reranker,
 )
 from crx.retrieve.dense_languages import record_languages
+from crx.retrieve.search_state import RankingRule
 from crx.types import Leg
 
 if TYPE_CHECKING:
@@ -234,3 +237,25 @@ def open_generator(generator: str | Generator) -> Iterator[Generator]:
         return
     with contextlib.closing(load_generator(generator)) as loaded:
         yield loaded
+
+
+def load_rules(names: str) -> tuple[RankingRule, ...]:
+    """Return the rules of plugins that a setting names, in its order.
+
+    Raises `UsageError` for a name that no plugin has, and `ModelError` for a rule that is none.
+    """
+    return tuple(map(_load_rule, names.split()))
+
+
+def _load_rule(name: str) -> RankingRule:
+    plugins = find_plugins("crx.rules")
+    if name not in plugins:
+        known = ", ".join(sorted(plugins)) or "none"
+        raise UsageError(f"rules: {name}: no installed package has such a rule; known: {known}")
+    rule = require_protocol(load_plugin(plugins[name])(), RankingRule, name)
+    if not isinstance(rule.reads, int) or rule.name != name:
+        raise ModelError(
+            f'plugin "{name}" returned the rule {rule.name!r} that reads {rule.reads!r}; a rule '
+            "has the name of its plugin and a whole number of candidates"
+        )
+    return rule

@@ -191,7 +191,8 @@ class Hit:
     """A chunk that matches a query: its score, and the rank and raw score of each stage.
 
     `copies` is how many candidates were left out because they have its text, `also_in` the first
-    ten other documents that hold them.
+    ten other documents that hold them. `less_relevant` is true of a hit whose score is much lower
+    than that of the best one.
     """
 
     key: int
@@ -207,6 +208,7 @@ class Hit:
     stages: Mapping[str, Stage]
     copies: int = 0
     also_in: tuple[str, ...] = ()
+    less_relevant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,11 @@ class Passage:
     anchor: Anchor | None = None
     line: int | None = None
     folder: str = ""
+
+    @property
+    def less_relevant(self) -> bool:
+        """Whether all hits of the passage are less relevant than the best of the search."""
+        return all(hit.less_relevant for hit in self.hits)
 
     def __repr__(self) -> str:
         """Return the location, the score and the start of the text in one line."""

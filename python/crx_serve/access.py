@@ -23,6 +23,8 @@ from crx.errors import UsageError
 MIN_TOKEN_CHARS = 20
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 ADD_FOLDER = "/folders"
+# The start of the paths that pages of allowed origins may use.
+API = "/v1/"
 SESSION_COOKIE = "crx-session"
 # Answered without a token: a supervisor asks for the first, a browser for the form and its looks.
 OPEN_PATHS = (
@@ -48,6 +50,7 @@ _FRAMES = ("iframe", "frame", "fencedframe", "object", "embed", "portal")
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d*)?")
 _JSON = "application/json"
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,13 @@ class AccessPolicy:
     """The names that the server answers to, and the token it wants ("": none).
 
     On a loopback address it answers to the names of this machine; elsewhere, where it always wants
-    a token, also to any IP address. `hosts` are names besides.
+    a token, also to any IP address. `hosts` are names besides. Pages of `origins` may use its API.
     """
 
     loopback: bool = True
     hosts: frozenset[str] = frozenset()
     token: str = ""
+    origins: frozenset[str] = frozenset()
 
     def refuse(
         self, method: str, path: str, headers: Headers, *, query: str = ""
@@ -124,6 +128,8 @@ class AccessPolicy:
 
     def _is_foreign(self, method: str, path: str, headers: Headers, host: str) -> bool:
         origin = headers.get("origin")
+        if origin in self.origins and path.startswith(API):
+            return False
         if origin is not None:
             return _netloc(origin) != host
         return is_from_elsewhere(headers) and not _is_followed_link(method, path, headers)
@@ -142,12 +148,21 @@ def is_from_elsewhere(headers: Headers) -> bool:
     return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
 
 
-def make_policy(*, host: str, token: str, allowed_hosts: tuple[str, ...] = ()) -> AccessPolicy:
+def make_policy(
+    *,
+    host: str,
+    token: str,
+    allowed_hosts: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
+) -> AccessPolicy:
     """Return the policy of a server that listens on `host`.
 
-    Raises `UsageError` for a token that is too short, and for an address that other machines reach
-    without a token.
+    Raises `UsageError` for a token that is too short, for an address that other machines reach
+    without a token, and for an origin that is none.
     """
+    for each in origins:
+        if not _ORIGIN.fullmatch(each):
+            raise UsageError(f"{each}: no origin; name one as http://localhost:3000")
     if token and len(token) < MIN_TOKEN_CHARS:
         raise UsageError(
             f"the token has {len(token)} characters; use at least {MIN_TOKEN_CHARS}, such as those "
@@ -168,6 +183,7 @@ def make_policy(*, host: str, token: str, allowed_hosts: tuple[str, ...] = ()) -
         loopback=loopback,
         hosts=frozenset(each.lower() for each in (*own, *allowed_hosts) if each),
         token=token,
+        origins=frozenset(origins),
     )
 
 

@@ -60,18 +60,22 @@ def find_passages(
 
 def search_index(index: Index, request: SearchQuery) -> Result:
     """Return what one index finds, all of it."""
-    return index.search(
-        request.query,
-        k=request.k,
-        window=request.window,
-        budget_tokens=request.budget_tokens,
-        where=request.where,
-        legs=request.legs or LEGS,
-        within_section=request.within_section,
-        order=request.order,
-        rerank=request.rerank,
-        match=request.match,
-        without=request.without,
+    return index.run(_request_of(request))
+
+
+def _request_of(query: SearchQuery) -> SearchRequest:
+    return SearchRequest(
+        query=query.query,
+        k=query.k,
+        window=query.window,
+        budget_tokens=query.budget_tokens,
+        where=query.where,
+        legs=query.legs or LEGS,
+        within_section=query.within_section,
+        order=query.order,
+        rerank=query.rerank,
+        match=query.match,
+        without=query.without,
     )
 
 
@@ -79,21 +83,7 @@ def _find_together(
     opened: Mapping[str, Index], request: SearchQuery, *, on_stages: OnStages
 ) -> FoundPassages:
     names = list(opened)
-    asked = SearchRequest(
-        query=request.query,
-        k=request.k,
-        window=request.window,
-        budget_tokens=request.budget_tokens,
-        where=request.where,
-        legs=request.legs or LEGS,
-        within_section=request.within_section,
-        order=request.order,
-        match=request.match,
-        without=request.without,
-    )
-    result, indexes = search_jointly(
-        list(opened.values()), asked, names=names, rerank=request.rerank
-    )
+    result, indexes = search_jointly(list(opened.values()), _request_of(request), names=names)
     timings = result.timings_ms or {}
     for name in names:
         on_stages(name, timings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from functools import partial
 
 import msgspec
@@ -13,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from crx.config import is_offline, user_file
+from crx.config import is_offline, setting_values, user_file
 from crx.errors import Incompatible, NotFound
 from crx.index.socket_paths import installation
 from crx.types import Result
@@ -67,7 +66,7 @@ def search_locally(service: SearchService, given: LocalQuery) -> Result:
         raise NotFound(f"{given.index}: not served here")
     paths = os.path.expanduser("~"), str(user_file(os.environ))
     is_same = (given.home, given.user_file) == paths and given.offline == is_offline()
-    own = asdict(served.get().configuration)
+    own = setting_values(served.get().configuration)
     if not is_same or {**own, **given.settings} != own:
         raise Incompatible("the command has other settings than the server")
     return service.search_index(served, given.query)

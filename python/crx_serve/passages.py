@@ -43,6 +43,7 @@ def describe_passages(
                 url=url_of(document_id, passage.uri, _place(passage)),
                 index_score=_index_score(passage, best=best),
                 reranked=_relevance(passage) is not None,
+                less_relevant=passage.less_relevant,
                 **values,
             )
         )

@@ -68,6 +68,7 @@ class SearchTerms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Literal["words", "regex", "literal"],
         Meta(description="Kind of query."),
     ] = "words"
+    without: Annotated[list[str], Meta(description="Rules of the order to leave out.")] = []
 
 
 class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -121,9 +122,6 @@ class SearchQuery(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=
         ]
         | None
     ) = None
-    without: Annotated[
-        list[str], Meta(description="Rules of the order to leave out, such as code or verbatim.")
-    ] = []
 
 
 class AskQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

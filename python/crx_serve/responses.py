@@ -37,7 +37,8 @@ class FoundPassage(PassageLocation):
 
     `index_score` is the reranker's score if the passage was `reranked`, else its share of the score
     of the best passage of its index. `copies` is how many passages and chunks with its text are
-    left out. The other fields are those of `crx.Passage`.
+    left out. One that is `less_relevant` than the best has no hit near the best score. The other
+    fields are those of `crx.Passage`.
     """
 
     text: str
@@ -49,6 +50,7 @@ class FoundPassage(PassageLocation):
     headings: tuple[str, ...]
     folder: str = ""
     copies: int = 0
+    less_relevant: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ pub struct Attributes<'a> {
     pub href: Option<Cow<'a, str>>,
     pub style: Option<Cow<'a, str>>,
     pub aria_hidden: Option<Cow<'a, str>>,
+    pub alt: Option<Cow<'a, str>>,
     pub hidden: bool,
 }
 
@@ -30,9 +31,17 @@ impl<'a> Attributes<'a> {
             "href" => self.href = Some(value),
             "style" => self.style = Some(value),
             "aria-hidden" => self.aria_hidden = Some(value),
+            "alt" => self.alt = Some(value),
             "hidden" => self.hidden = true,
             _ => {}
         }
+    }
+
+    /// Returns what describes a picture in words: a single one is the name of an icon.
+    pub fn description(&self) -> Option<String> {
+        let alt = self.alt.as_deref()?.trim();
+        let is_described = alt.contains(is_space) || !alt.is_ascii();
+        is_described.then(|| format!(" {alt} "))
     }
 
     /// Returns true for an element that a browser does not show, as far as attributes say so.

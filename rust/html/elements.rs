@@ -86,7 +86,7 @@ pub fn newlines(name: &str) -> u8 {
         | "blockquote" | "figure" | "section" | "article" | "main" | "header" | "footer"
         | "aside" | "hr" => 2,
         "div" | "li" | "tr" | "dt" | "dd" | "br" | "caption" | "figcaption" | "address"
-        | "form" | "fieldset" | "details" | "summary" | "option" | "text" => 1,
+        | "form" | "fieldset" | "details" | "summary" | "option" | "text" | "textarea" => 1,
         _ => 0,
     }
 }
@@ -119,7 +119,6 @@ pub fn is_dropped(name: &str) -> bool {
             | "button"
             | "select"
             | "input"
-            | "textarea"
             | "head"
     )
 }

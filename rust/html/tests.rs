@@ -65,6 +65,25 @@ fn what_is_hidden_or_no_part_of_the_page_is_left_out() {
 }
 
 #[test]
+fn pictures_are_described_by_their_alternative_texts_of_several_words() {
+    let picture = |alt: &str| text(&format!("<p>a<img alt=\"{alt}\">b</p>"));
+    assert_eq!(picture("The lock in 1930"), "a The lock in 1930 b");
+    assert_eq!(picture("港の地図"), "a 港の地図 b");
+    for icon in ["logo", "", "lock.png"] {
+        assert_eq!(picture(icon), "ab");
+    }
+    assert_eq!(text("<img aria-hidden=\"true\" alt=\"The lock\">b"), "b");
+}
+
+#[test]
+fn what_a_form_s_text_area_holds_is_a_line() {
+    assert_eq!(
+        text("<form>a<textarea>b &lt;c</textarea></form>"),
+        "a\nb <c"
+    );
+}
+
+#[test]
 fn readings_of_ruby_do_not_part_words() {
     let ruby = "<ruby>図<rp>(</rp><rt>と</rt><rp>)</rp>書<rt>しょ</rt></ruby>は";
     assert_eq!(text(ruby), "図書は");

@@ -134,6 +134,11 @@ impl<'a> Builder<'a> {
         let (name, rest) = markup.split_at(name_end);
         let (attributes, rest) = read_attributes(rest);
         self.open(name, &attributes);
+        if name == "img"
+            && let Some(description) = attributes.description()
+        {
+            self.add_text(Cow::Owned(description));
+        }
         if is_void(name) {
             self.close();
         } else if is_raw(name) {

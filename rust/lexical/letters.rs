@@ -20,14 +20,19 @@ pub fn letter_scores(query: &str, texts: &[&str]) -> Vec<f32> {
         let next = asked.len();
         asked.entry(gram).or_insert(next);
     });
+    // Most tokens occur in several texts, or several times in one.
+    let mut known: FxHashMap<&str, TokenGrams> = FxHashMap::default();
     let counted = texts.iter().map(|text| {
         let (mut counts, mut length) = (vec![0u32; asked.len()], 0.0);
-        each_gram(text, |gram| {
-            length += 1.0;
-            if let Some(&at) = asked.get(&gram) {
+        for token in text.split_ascii_whitespace() {
+            let grams = known
+                .entry(token)
+                .or_insert_with(|| TokenGrams::of(token, &asked));
+            length += f64::from(grams.length);
+            for &at in &grams.asked {
                 counts[at] += 1;
             }
-        });
+        }
         (counts, length)
     });
     let counted: Vec<(Vec<u32>, f64)> = counted.collect();
@@ -45,6 +50,26 @@ pub fn letter_scores(query: &str, texts: &[&str]) -> Vec<f32> {
             .sum()
     };
     counted.iter().map(score).collect()
+}
+
+/// The grams of a text without white space: how many there are, and which of those of a query.
+struct TokenGrams {
+    length: u32,
+    asked: Vec<usize>,
+}
+
+impl TokenGrams {
+    fn of(token: &str, asked: &FxHashMap<Gram, usize>) -> TokenGrams {
+        let mut found = TokenGrams {
+            length: 0,
+            asked: Vec::new(),
+        };
+        each_gram(token, |gram| {
+            found.length += 1;
+            found.asked.extend(asked.get(&gram));
+        });
+        found
+    }
 }
 
 /// Calls a function with each gram of the words of a text, in scripts with spaces.

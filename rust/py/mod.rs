@@ -16,6 +16,7 @@ mod passages;
 mod pattern;
 mod pdf;
 mod row_terms;
+mod sheet;
 mod store;
 mod text;
 mod trigrams;
@@ -35,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pattern::register(module)?;
     pdf::register(module)?;
     row_terms::register(module)?;
+    sheet::register(module)?;
     store::register(module)?;
     index_folder::register(module)?;
     lexical::register(module)?;

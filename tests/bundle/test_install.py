@@ -45,7 +45,9 @@ def test_the_script_of_a_bundle_installs_it_with_nothing_but_python(
     assert done == Done(0, f"{tmp_path / 'new'}: crx 0.1.0 installed; run {program}\n", "")
     ran = subprocess.run([program], capture_output=True, text=True, env={})
     assert ran.stdout == "crx runs\n"
-    assert (tmp_path / "new" / "share" / "crx" / "models" / "tiny" / "model.json").is_file()
+    share = tmp_path / "new" / "share" / "crx"
+    assert (share / "models" / "tiny" / "model.json").is_file()
+    assert (share / "config.toml").read_text() == 'embedder = "tiny"\n'
     # It has read the wheel of crx and left no trace there.
     assert run_script(bundle, "--verify").code == 0
 

@@ -164,7 +164,11 @@ def test_a_query_of_stop_words_answers(crx: Crx, indexed: Path) -> None:
         (("--budget-tokens", "0"), "budget_tokens must be at least 1, not 0"),
         (("--where", "lang"), "--where lang: want FIELD=VALUE, or !=, <, <=, >, >="),
         (("--where", "=x"), "--where =x: want FIELD=VALUE, or !=, <, <=, >, >="),
-        (("--set", "bm25_dept=3"), "no such setting: bm25_dept; did you mean bm25_depth?"),
+        (
+            ("--set", "rank.bm25.dept=3"),
+            ": rank.bm25.dept; did you mean rank.bm25.depth?",
+        ),
+        (("--set", "rerank_ms=3"), "rerank_ms is called rank.rerank.ms now"),
         (("--set", "k"), "--set k: want NAME=VALUE"),
         (("--leg", "sparse"), "'sparse' is not one of 'bm25', 'dense'"),
         (("--nonsense",), "no such option"),
@@ -195,10 +199,10 @@ def test_an_unknown_command_names_the_nearest(crx: Crx) -> None:
 def test_an_unknown_setting_names_its_origin(crx: Crx, indexed: Path, where: str) -> None:
     folder = Path.cwd() if where == "project" else Path(os.environ["CRX_HOME"])
     name = "crx.toml" if where == "project" else "config.toml"
-    (folder / name).write_text("rrfk = 3\n")
+    (folder / name).write_text("rank.fusion.rrfk = 3\n")
     done = crx("search", "krill")
     assert done.code == 2
-    assert done.err.endswith(": no such setting: rrfk; did you mean rrf_k?\n")
+    assert done.err.endswith(": rank.fusion.rrfk; did you mean rank.fusion.rrf_k?\n")
 
 
 @pytest.mark.parametrize(

@@ -211,10 +211,20 @@ def test_bad_input_is_one_line(
 
 
 def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None:
-    crx("eval", "set", "-q", "--contexts", "outline", "--set", "bm25_weight=0", "--save", "b.npz")
+    crx(
+        "eval",
+        "set",
+        "-q",
+        "--contexts",
+        "outline",
+        "--set",
+        "rank.fusion.bm25=0",
+        "--save",
+        "b.npz",
+    )
     code, out, _ = crx("eval", "compare", saved, "b.npz", "--json", "--row", "outline hybrid")
     compared = json.loads(out)["compared"]
-    assert json.loads(out)["notes"][0] == "settings of A -> B: bm25_weight 0.7 -> 0.0"
+    assert json.loads(out)["notes"][0] == "settings of A -> B: rank.fusion.bm25 0.7 -> 0.0"
     assert code == 0
     assert [each["metric"] for each in compared][:2] == ["recall@1", "recall@5"]
     code, out, _ = crx("eval", "compare", "outline bm25", "outline dense", "--in", saved)

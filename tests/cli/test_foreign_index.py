@@ -176,8 +176,8 @@ def test_a_model_that_is_not_installed_is_no_matter_of_trust(indexed: Path, crx:
 def test_an_untrusted_project_file_raises_no_limit(here: Path, docs: Path, crx: Crx) -> None:
     raised = {
         "read_memory_mb": 64_000, "read_seconds": 100_000, "max_file_mb": 5000, "workers": 64,
-        "network_disk": 1, "rerank_ms": 0, "k": 1_000_000, "rerank_depth": 100_000,
-        "bm25_depth": 10_000_000, "dense_depth": 10_000_000,
+        "network_disk": 1, "rank.rerank.ms": 0, "k": 1_000_000, "rank.rerank.depth": 100_000,
+        "rank.bm25.depth": 10_000_000, "rank.dense.depth": 10_000_000,
     }  # fmt: skip
     (here / "crx.toml").write_text("".join(f"{name} = {value}\n" for name, value in raised.items()))
     done = crx("index", docs)
@@ -226,7 +226,7 @@ def test_a_file_dated_2300_does_not_end_the_run(docs: Path, crx: Crx) -> None:
     assert (done.code, "5 documents added" in done.out) == (0, True)
     done = crx("index", docs)
     assert (done.code, "5 documents unchanged" in done.out) == (0, True)
-    assert crx("search", "dated", "--set", "recency=0.5").code == 0
+    assert crx("search", "dated", "--set", "rank.recency.weight=0.5").code == 0
     assert crx("status").code == 0
 
 

@@ -102,7 +102,7 @@ def test_each_exit_code_is_a_line_of_a_terminal(crx: Crx) -> None:
         ("exit-codes", [f"\n{code} " for code in (1, 2, 3, 4, 5, 6, 7, 130)]),
         ("files", ["crx.toml", "seal.key", "trusted", "config.toml"]),
         ("models", ["llama:PATH", "onnx:FOLDER", "openvino:minilm"]),
-        ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RRF_K"]),
+        ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RANK_FUSION_RRF_K"]),
         ("filters", ["lang=en,fr", "year>=2020", "ext=pdf", "format=markdown"]),
         ("search", ["Usage: crx search [OPTIONS] QUERY...", "--where"]),
     ],
@@ -141,8 +141,8 @@ def test_a_shell_gets_commands_and_options_to_complete() -> None:
         "plain,--rerank-ms",
     ]
     assert complete("crx models re", 2) == ["plain,remove"]
-    assert complete("crx config set rrf", 3) == ["plain,rrf_k"]
-    assert complete("crx search --set rrf", 3) == ["plain,rrf_k="]
+    assert complete("crx config set rank.fusion.r", 3) == ["plain,rank.fusion.rrf_k"]
+    assert complete("crx search --set rank.fusion.r", 3) == ["plain,rank.fusion.rrf_k="]
     assert complete("crx help envi", 2) == ["plain,environment"]
     assert "plain,crx" in complete("crx models verify c", 3)
     assert complete("crx show docs/a", 2) == ["file,docs/a"]

@@ -327,3 +327,17 @@ def test_a_slash_in_the_name_of_a_sheet_is_no_folder() -> None:
     linked = make_screen((80, 24), environ={}, folder="/")._replace(link=lambda _: "file:///a")
     first, *_ = layout_passages([Copies(passage, ())], query="krill", screen=linked)[0]
     assert f"1. docs/.../a.xlsx, {anchor.label}" in first
+
+
+def test_less_relevant_passages_are_printed_last_in_a_line_each(here: Path, crx: Crx) -> None:
+    (here / "docs").mkdir()
+    (here / "docs" / "answer.md").write_text("The narwhal tusk is a tooth of a narwhal.")
+    for ship in "abc":
+        (here / "docs" / f"note{ship}.md").write_text(f"A tooth of the wheel broke on ship {ship}.")
+    assert crx("index", "docs", "--embedder", "none", "-q").code == 0
+    query = "narwhal tusk tooth"
+    lines = crx("search", query).out.splitlines()
+    at = lines.index("less relevant:")
+    assert lines[0].startswith("1. docs/answer.md")
+    assert [line[:2] for line in lines[at + 1 :]] == ["2.", "3.", "4."]
+    assert "less relevant:" not in crx("search", query, "--full").out

@@ -14,9 +14,12 @@ def test_a_documented_variable_works_and_an_unknown_one_is_a_warning(indexed: Pa
     key = {"CRX_OPENAI_API_KEY": "secret", "CRX_THREADS": "1", "CRX_K": "1"}
     done = run_process("search", "krill", env=key)
     assert (done.code, done.err) == (0, "")
-    done = run_process("search", "krill", "-k", 1, env={"CRX_RRFK": "3"})
+    done = run_process("search", "krill", "-k", 1, env={"CRX_RANK_FUSION_RRFK": "3"})
     assert done.code == 0
-    assert done.err == "crx: CRX_RRFK: no such variable, ignored; did you mean CRX_RRF_K?\n"
+    assert done.err == (
+        "crx: CRX_RANK_FUSION_RRFK: no such variable, ignored; did you mean "
+        "CRX_RANK_FUSION_RRF_K?\n"
+    )
 
 
 def test_a_variable_with_a_wrong_value_is_a_usage_error(indexed: Path) -> None:

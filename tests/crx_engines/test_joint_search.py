@@ -49,7 +49,7 @@ def indexes(
 ) -> Iterator[tuple[crx.Index, list[crx.Index]]]:
     """An index of all documents, and three of a part each."""
     folder = tmp_path_factory.mktemp("joint")
-    settings = {"embedder": request.param, "reranker": "overlap", "rerank_ms": 0}
+    settings = {"embedder": request.param, "reranker": "overlap", "rank.rerank.ms": 0}
     documents = make_documents()
     opened = [crx.open(folder / f"{at}.crx", settings=settings) for at in range(4)]
     opened[0].add_documents(documents)

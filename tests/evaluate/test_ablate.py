@@ -123,7 +123,9 @@ def test_each_text_query_and_pair_is_computed_once_for_all_configurations(
     monkeypatch.setattr("crx.registry.load_embedder", lambda spec: embedder)
     folder = contracts(tmp_path / "set", queries=1000)
     sources = ["none", str(folder / "contexts.jsonl")]
-    options = Options(settings={**SETTINGS, "bm25_depth": 8, "dense_depth": 8}, reranker=reranker)
+    options = Options(
+        settings={**SETTINGS, "rank.bm25.depth": 8, "rank.dense.depth": 8}, reranker=reranker
+    )
     results = ablate(read_set(folder), contexts=sources, windows=False, options=options)
     assert (len(results.queries), len(results.rows)) == (1000, 12)
     assert (len(embedder.queries), set(embedder.queries.values())) == (1000, {1})
@@ -227,8 +229,8 @@ def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ms_per_char", "rerank_ms", "note"),
     [
-        (0.4, 300, "0.0 of at most 30 candidates, within rerank_ms = 300; 18 of 18 rankings"),
-        (0.2, 300, "17.8 of at most 30 candidates, within rerank_ms = 300"),
+        (0.4, 300, "0.0 of at most 30 candidates, within rank.rerank.ms = 300; 18 of 18 rankings"),
+        (0.2, 300, "17.8 of at most 30 candidates, within rank.rerank.ms = 300"),
         (0.5, 0, "26.0 of at most 30 candidates, without a limit of time"),
     ],
 )
@@ -237,7 +239,7 @@ def test_an_evaluation_reranks_as_many_as_a_search_has_time_for_and_says_how_man
 ) -> None:
     monkeypatch.setattr(TimedReranker, "ms_per_char", ms_per_char)
     questions = read_set(contracts(tmp_path / "set", documents=12, queries=6))
-    settings = {**SETTINGS, "rerank_ms": rerank_ms}
+    settings = {**SETTINGS, "rank.rerank.ms": rerank_ms}
     options = Options(settings=settings, reranker=CountingReranker())
     results = ablate(questions, contexts=["none"], windows=False, options=options)
     (found,) = results.notes

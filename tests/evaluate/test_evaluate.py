@@ -90,7 +90,7 @@ def test_ranking_by_time_is_measured_beside_the_ranking_without_it(tmp_path: Pat
     (place / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
     query = {"query_id": "1", "query": "when does the ferry leave?", "gold": gold}
     (place / "queries.jsonl").write_text(json.dumps(query))
-    settings = {**SETTINGS, "recency": 0.2, "recency_field": "date"}
+    settings = {**SETTINGS, "rank.recency.weight": 0.2, "rank.recency.field": "date"}
     results = run(read_set(place), contexts="none", options=Options(settings=settings))
     without, with_recency = (
         results.find_row(f"none {legs}") for legs in ("hybrid", "hybrid+recency")

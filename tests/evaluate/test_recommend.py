@@ -78,9 +78,9 @@ def test_the_steps_are_not_drawn_for_too_few_questions() -> None:
 
 def test_the_settings_of_a_row_disable_the_legs_it_lacks() -> None:
     hybrid, dense = settings_of(OUTLINE), settings_of(DENSE)
-    assert (hybrid["contexts"], hybrid["bm25_depth"], hybrid["dense_depth"]) == (
+    assert (hybrid["contexts"], hybrid["rank.bm25.depth"], hybrid["rank.dense.depth"]) == (
         "outline",
         None,
         None,
     )
-    assert (dense["contexts"], dense["bm25_depth"]) == ("none", 0)
+    assert (dense["contexts"], dense["rank.bm25.depth"]) == ("none", 0)

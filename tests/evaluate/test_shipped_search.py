@@ -27,7 +27,7 @@ QUESTIONS = [
 
 @pytest.fixture
 def index(tmp_path: Path) -> crx.Index:
-    """An index with copies, source code, translations and words in names."""
+    """An index with copies, source code and words in names."""
     index = crx.open(tmp_path / "i.crx", settings={"embedder": "hashed", "reranker": "overlap"})
     texts = {f"mails/{n}": f"{FOOTER}Sent by buoy {n}." for n in range(40)}
     texts |= {f"src/kettle{n}.py": f"def read_water{n}(k):\n    return k.water\n" for n in range(9)}
@@ -68,7 +68,7 @@ def test_the_names_of_rules_are_those_of_the_list() -> None:
     rule = Rerank(
         reranker=OverlapReranker(), reads=30, weight=0.5, ms=0, min_relevance=0, cache=ScoreCache()
     )
-    made = make_rules(Settings(recency=0.5), rerank=rule)
+    made = make_rules(Settings(rank_recency_weight=0.5), rerank=rule)
     assert tuple(each.name for each in made) == RULES
 
 

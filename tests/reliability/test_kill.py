@@ -96,11 +96,12 @@ MAINTENANCE = (
 
 # What makes the derived files of an index anew.
 REBUILD = (
-    ("search", "krill licence"),
+    ("status",),
     ("index", "DOCS", "-q"),
     ("index", "--rehash", "-q"),
     ("verify",),
 )
+
 
 @dataclass(slots=True)
 class Killer:

@@ -43,7 +43,11 @@ def lexical(tmp_path: Path) -> Iterator[_native.Lexical]:
             "supply agreements between Acme and Beta",
             "Which law governs the ?",
         ),
-        ("In the ACME corporation, who\n pays", "ACME corporation", "In the , who pays"),
+        (
+            "In the ACME corporation supply agreement, who\n pays",
+            "ACME corporation supply agreement",
+            "In the , who pays",
+        ),
     ],
 )
 def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
@@ -60,6 +64,7 @@ def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
         ("Acme Corporation Supply Agreement", [(1, OUTLINE)] * BEST_CHUNKS),
         ("what does the Acme Corporation have", [(1, OUTLINE)] * BEST_CHUNKS),
         ("disputes of Acme", [(1, OUTLINE)] * BEST_CHUNKS),
+        ("In the Acme corporation, who pays", [(1, OUTLINE)] * BEST_CHUNKS),
         ("", [(1, OUTLINE)] * BEST_CHUNKS),
         (QUESTION, []),
         (QUESTION, [(1, OUTLINE)] * (BEST_CHUNKS - 3)),
@@ -149,34 +154,38 @@ class RecordingLeg(NamedTuple):
         return self.lexical.search(query, k=k, name=name, langs=langs, k1=k1, b=b, weights=weights)
 
 
-def test_outlines_weigh_three_times_as_much_once_the_document_is_known(
-    folder: Path, tmp_path: Path
-) -> None:
-    settings = {"embedder": "none", "chunk_chars": 100, "outline_weight": 1.5}
+def test_outlines_weigh_more_once_the_document_is_known(folder: Path, tmp_path: Path) -> None:
+    settings = {
+        "embedder": "none", "chunk_chars": 100,
+        "rank.outline.prose": 0.75, "rank.outline.code": 1.5, "rank.outline.named": 4.5,
+    }  # fmt: skip
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)
-        parameters = index.search_models.parameters(["bm25"], has_vectors=False, rerank=False)
+        request = SearchRequest(query=QUESTION, rerank=False)
+        parameters = index.search_models.parameters(request, has_vectors=False)
         with index.searcher() as searcher:
-            request = SearchRequest(query=QUESTION)
             search = start_search(request, parameters=parameters, searcher=searcher)
             leg = RecordingLeg(search.legs.lexical, {})
             search_legs(search._replace(legs=search.legs._replace(lexical=leg)))
     name = "Supply Agreement of Acme Corporation and Beta Limited"
-    assert leg.outline_weights == {"": 1.5, name: 4.5}
+    assert leg.outline_weights == {"": 0.75, name: 4.5}
 
 
 @pytest.mark.parametrize(("query", "weight"), [("which court decides?", 0.75), ("def ends", 1.5)])
-def test_outlines_of_prose_weigh_half_as_much_if_no_document_is_named(
+def test_outlines_weigh_as_the_kind_of_the_best_chunks_wants_if_no_document_is_named(
     query: str, weight: float, folder: Path, tmp_path: Path
 ) -> None:
     code = "".join(f"def ends_{n}(term):\n    return term + {n}\n\n\n" for n in range(40))
     (folder / "code.py").write_text(code)
-    settings = {"embedder": "none", "chunk_chars": 100, "outline_weight": 1.5}
+    settings = {
+        "embedder": "none", "chunk_chars": 100,
+        "rank.outline.prose": 0.75, "rank.outline.code": 1.5, "rank.outline.named": 4.5,
+    }  # fmt: skip
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)
-        parameters = index.search_models.parameters(["bm25"], has_vectors=False, rerank=False)
+        request = SearchRequest(query=query, rerank=False)
+        parameters = index.search_models.parameters(request, has_vectors=False)
         with index.searcher() as searcher:
-            request = SearchRequest(query=query)
             search = start_search(request, parameters=parameters, searcher=searcher)
             leg = RecordingLeg(search.legs.lexical, {})
             search_legs(search._replace(legs=search.legs._replace(lexical=leg)))

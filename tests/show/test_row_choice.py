@@ -41,6 +41,17 @@ def test_a_hit_is_shown_in_one_piece_where_the_words_are() -> None:
     assert {20, 21} < set(piece)
 
 
+def test_a_piece_goes_on_after_a_row_that_leads_to_the_next() -> None:
+    rows = ["rest"] * 9
+    rows[3], rows[4] = "whales eat krill", "as in this:"
+    terms = find_terms(rows, query="krill", known=set())
+    full, unseen = [0.5, 0.5, 1.0, 1.0, 1.0, 0.1, 0.5, 0.5, 0.5], [0.0] * 9
+    before = choose_prose(terms, full, unseen, [range(9)], counts=[2])
+    assert before == [range(3, 5)]
+    after = choose_prose(terms, full, unseen, [range(9)], counts=[2], leads={4})
+    assert after == [range(4, 6)]
+
+
 def test_the_best_hit_is_shown_whole_and_the_next_in_part() -> None:
     rows = ["rest"] * 30
     rows[14] = "krill"

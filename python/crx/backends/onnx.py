@@ -132,7 +132,12 @@ class OnnxEmbedder(StoredEmbedder):
 
         def run(batch: Batch) -> None:
             rows, tokens = batch
-            vectors[rows] = graph.run(tokens)
+            made = graph.run(tokens)
+            if made.shape != (len(rows), self.dimensions):
+                raise ModelError(
+                    f"{self.card.name}: gave vectors of shape {made.shape}; add it again"
+                )
+            vectors[rows] = made
 
         graph.each(ids, run)
         self._require_finite(vectors)

@@ -26,7 +26,7 @@ from crx.bundle.signature import sign
 from crx.bundle.verify import write_sums
 from crx.bundle.wheel import WheelFacts
 from crx.bundle.wheelhouse import WheelSources, choose_extras, collect_wheels
-from crx.config import Settings
+from crx.config import Settings, resolve
 from crx.errors import Incompatible
 from crx.index import handle
 from crx.models import ModelCard, find_model, list_models, verify_model
@@ -177,7 +177,15 @@ def _describe(
         models=tuple(card.name for card in cards.values()),
         index=(bundle / INDEX_FOLDER).is_dir(),
         installed_bytes=unpacked + others,
+        embedder=_default_embedder(list(cards.values())),
     )
+
+
+def _default_embedder(cards: Sequence[ModelCard]) -> str:
+    """Return the embedder that the settings name if it is in the bundle, else the first there."""
+    names = [card.name for card in cards if card.kind == "embedder"]
+    chosen = resolve().settings.embedder
+    return chosen if chosen in names else next(iter(names), "")
 
 
 def _write_documents(

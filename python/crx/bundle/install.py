@@ -26,8 +26,9 @@ from crx.bundle.manifest import (
 from crx.bundle.verify import CheckedBundle, check_bundle
 from crx.errors import Damaged, NoRoom, SystemFailure, UsageError
 
-# Where crx looks for models below the running Python.
+# Where crx looks for models and for settings below the running Python.
 _MODELS = Path("share") / "crx" / "models"
+_SETTINGS = Path("share") / "crx" / "config.toml"
 _PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 _SUFFIX = ".exe" if os.name == "nt" else ""
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -95,6 +96,8 @@ def _install(bundle: Path, folder: Path, checked: CheckedBundle) -> InstalledBun
     _install_wheels(bundle.absolute(), programs / f"python{_SUFFIX}", folder)
     for name in checked.manifest.models:
         _copy_folder(bundle / MODELS_FOLDER / name, folder / _MODELS / name)
+    if checked.manifest.embedder:
+        (folder / _SETTINGS).write_text(f'embedder = "{checked.manifest.embedder}"\n')
     index = None
     if checked.manifest.index:
         index = folder / INDEX_FOLDER

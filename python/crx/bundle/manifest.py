@@ -40,7 +40,8 @@ class Manifest:
 
     `python` and `machine` are those that the wheels are for, as `current_python` and
     `current_machine` return them; `glibc` is the oldest GNU C library that they run with, "" if
-    they need none. `installed_bytes` is the disk space that an installation takes.
+    they need none. `installed_bytes` is the disk space that an installation takes, `embedder` the
+    model that embeds there by default, "" if the bundle has none.
     """
 
     format: int
@@ -53,6 +54,7 @@ class Manifest:
     models: tuple[str, ...]
     index: bool
     installed_bytes: int
+    embedder: str = ""
 
     @property
     def version(self) -> str:
@@ -71,7 +73,8 @@ def read_manifest(bundle: Path) -> Manifest:
         found = json.loads(read_list(path))
         if found["format"] > FORMAT:
             raise Incompatible(f"{bundle}: made by crx {found['crx']}; install that version of crx")
-        values = {field.name: found[field.name] for field in fields(Manifest)}
+        given = {"embedder": "", **found}
+        values = {field.name: given[field.name] for field in fields(Manifest)}
         _require_types(values)
         values |= {name: tuple(values[name]) for name in ("extras", "models")}
         return Manifest(**values)
@@ -91,6 +94,8 @@ def _require_types(values: Mapping[str, object]) -> None:
             is_valid = isinstance(value, list) and all(map(_is_name, value))
         elif name in ("format", "installed_bytes"):
             is_valid = type(value) is int and value >= 0
+        elif name == "embedder":
+            is_valid = not value or _is_name(value)
         elif name == "index":
             is_valid = isinstance(value, bool)
         else:

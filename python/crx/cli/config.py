@@ -46,7 +46,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
         return
     resolved = resolve()
     rows = [
-        (each, getattr(resolved.settings, each.name), resolved.origins[each.name])
+        (each, getattr(resolved.settings, each.field), resolved.origins[each.name])
         for each in describe()
     ]
     if as_json:

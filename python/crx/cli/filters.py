@@ -30,8 +30,8 @@ HELP = """\
   year>=2020              comparison: =, !=, <, <=, >, >=
 
 Fields are lang, kind (code, prose or data), title, path, uri, source (the uri without its
-#fragment), ext, format, modified and the metadata of a document, such as year or tag. Numbers compare with numbers, true and false with
-booleans.\
+#fragment), ext, format, modified and the metadata of a document, such as year or tag. Numbers
+compare with numbers, true and false with booleans.\
 """
 
 # Fields that hold dates as texts, of which a year alone is one.

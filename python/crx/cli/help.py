@@ -157,7 +157,7 @@ def models() -> str:
 def environment() -> str:
     """Return every environment variable with its meaning."""
     rows = [[each.name, each.help] for each in ENVIRONMENT]
-    settings = [[f"CRX_{each.name.upper()}", f"setting {each.name}"] for each in describe()]
+    settings = [[f"CRX_{each.field.upper()}", f"setting {each.name}"] for each in describe()]
     return _table([*rows, *settings])
 
 

@@ -35,6 +35,8 @@ SHOWN = 5
 WITH_TEXT = len(SHARES)
 
 _INDENT = "   "
+# The line above passages that score much lower than the best.
+_TAIL = "less relevant:"
 # Columns of the section and the row of a passage that has one line; fewer of a row tell nothing.
 _MOST_COLUMNS, _FEWEST_COLUMNS = 36, 20
 # Instead of the indent of the first line of a passage from which lines before it are left out.
@@ -89,18 +91,22 @@ def layout_passages(
     width = max(1, screen.columns - len(_INDENT))
     passages = [each.passage for each in found]
     headings = [_heading(rank, each, screen) for rank, each in enumerate(passages, start=1)]
-    reserved = 0
+    near = len(found) if full or explain else _count_near(passages)
+    reserved = int(near < len(found))
     if screen.is_terminal:
-        reserved = _PROMPT_LINES - (-_HINT_COLUMNS // screen.columns) + notes
+        reserved += _PROMPT_LINES - (-_HINT_COLUMNS // screen.columns) + notes
     height = (screen.lines - reserved) * max(len(found), SHOWN) // SHOWN
     free = max(0, height - sum(-(-columns(heading) // screen.columns) for heading in headings))
-    needed = [count_rows(passage, width=width) for passage in passages]
+    needed = [count_rows(passage, width=width) for passage in passages[:near]]
     # Blank lines between passages take no rows away from them.
-    spaced = full or explain or sum(needed) + len(needed) <= free
-    shares = share_rows(passages, needed=needed, total=free, width=width)
+    spaced = full or explain or sum(needed) + len(found) <= free
+    shares = share_rows(passages[:near], needed=needed, total=free, width=width)
+    shares += [[] for _ in passages[near:]]
     cut = False
     shown: set[str] = set()
-    for each, heading, counts in zip(found, headings, shares, strict=True):
+    for at, (each, heading, counts) in enumerate(zip(found, headings, shares, strict=True)):
+        if at == near:
+            write(dim(_TAIL))
         passage = each.passage
         terms = marked_terms(query, passage.text) if screen.is_styled else set()
         copies = f"({each.count} more like it)" if each.count else ""
@@ -120,12 +126,12 @@ def layout_passages(
                 trail = _whole_words(trail, beside)
             write(bold(heading, url=screen.link(passage)), *(("  ", dim(trail)) if trail else ()))
         else:
-            row = best_row(passage, query=query, width=width, shown=shown)
-            section, text = _one_line(passage, row, screen.columns - columns(heading))
+            best = best_row(passage, query=query, width=width, shown=shown)
+            section, text = _one_line(passage, best, screen.columns - columns(heading))
             write(bold(heading, url=screen.link(passage)), dim(section), *marked(text))
-        for at, line in enumerate(body.lines):
+        for row, line in enumerate(body.lines):
             write(
-                _CUT_BEFORE if at == 0 and body.cut_before else _INDENT if line.strip() else "",
+                _CUT_BEFORE if row == 0 and body.cut_before else _INDENT if line.strip() else "",
                 *marked(line),
             )
         shown |= text_ngrams(body.lines)
@@ -135,10 +141,18 @@ def layout_passages(
         if explain:
             for hit in passage.hits:
                 write(dim(f"{_INDENT}{explanation(hit)}"))
-        if spaced:
+        if spaced and at < near:
             write()
         cut = cut or bool(body.left) or not body.lines
     return written, cut
+
+
+def _count_near(passages: Sequence[Passage]) -> int:
+    """Return how many passages stand before those that are less relevant, which follow last."""
+    near = len(passages)
+    while near and passages[near - 1].less_relevant:
+        near -= 1
+    return near
 
 
 def _also_in(found: Copies[Passage], *, folder: str) -> list[str]:

@@ -186,7 +186,7 @@ def command(
     screen = own_screen()
     query = " ".join(words)
     index_path = searchable_index(folder)
-    flags = {"rerank_ms": rerank_ms, "min_relevance": min_relevance}
+    flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
     by_file = order == "file"
@@ -269,9 +269,10 @@ def search_here(
     """Search an index in this process."""
     # Imported here: a search by a server is over before this is.
     from crx.index.reader import open_reader
+    from crx.retrieve.request import SearchRequest
 
     with open_reader(index_path, settings=settings) as index:
-        return index.search(query, **arguments)
+        return index.run(SearchRequest(query=query, **arguments))
 
 
 def _search_served(

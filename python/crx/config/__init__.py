@@ -32,6 +32,7 @@ from crx.config.settings import (
     is_offline,
     parse,
     refuse_offline,
+    setting_values,
 )
 from crx.config.toml_table import PROJECT_FILE
 from crx.config.trust import revoke, trust, untrusted_names, write
@@ -68,6 +69,7 @@ __all__ = [
     "require_inside",
     "resolve",
     "revoke",
+    "setting_values",
     "settings_asked_for",
     "settings_of_index",
     "trust",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from crx.config.resolve import Resolved
-from crx.config.settings import ARGUMENT, Settings, Value, describe, parse
+from crx.config.settings import ARGUMENT, Settings, Value, describe, parse, setting_values
 from crx.errors import Damaged, Incompatible, NotAnIndex
 
 # Settings that are fixed when an index is made.
@@ -17,7 +17,7 @@ _REQUIRED = ("embedder", "contexts")
 
 def fixed_settings(settings: Settings) -> dict[str, str]:
     """Return the settings that a new index is built with, as it stores them."""
-    values = asdict(settings)
+    values = setting_values(settings)
     return {name: str(values[name]) for name in FIXED}
 
 
@@ -25,7 +25,7 @@ def settings_asked_for(resolved: Resolved) -> dict[str, Value]:
     """Return the settings in effect, by name, without defaults that are for new indexes."""
     return {
         name: value
-        for name, value in asdict(resolved.settings).items()
+        for name, value in setting_values(resolved.settings).items()
         if name not in FIXED or resolved.origins[name] == ARGUMENT
     }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +41,11 @@ def user_file(environ: Mapping[str, str]) -> Path:
     import platformdirs  # 10 ms that only this path pays
 
     return Path(platformdirs.user_config_dir("crx")) / "config.toml"
+
+
+def installation_file() -> Path:
+    """Return the path of the settings that came with this installation, such as of a bundle."""
+    return Path(sys.prefix) / "share" / "crx" / "config.toml"
 
 
 def project_file(folder: Path) -> Path | None:
@@ -78,7 +84,7 @@ def read_settings(path: Path) -> SettingsFile:
         raise UsageError(f"{path}: cannot be read as TOML: {error}") from None
     templates = _parse_templates(path, table.pop(PROMPTS, {}))
     descriptions = parse_descriptions(path, table.pop(FOLDERS, {}))
-    values = {name: parse(name, value, origin=str(path)) for name, value in table.items()}
+    values = {name: parse(name, value, origin=str(path)) for name, value in _flatten(table)}
     return SettingsFile(path, content, values, templates, descriptions)
 
 
@@ -92,11 +98,26 @@ def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
         text = read_settings(path).content.decode("utf-8")
     document = tomlkit.parse(text)
     for name, value in changes.items():
+        *tables, key = name.split(".")
+        if tables:
+            document.pop(name, None)  # a key in quotes, with its dots
+        table = document
+        for each in tables:
+            table = table.setdefault(each, tomlkit.table(is_super_table=each != tables[-1]))
         if value is None:
-            document.pop(name, None)
+            table.pop(key, None)
         else:
-            document[name] = parse(name, value, origin=str(path))
+            table[key] = parse(name, value, origin=str(path))
     replace_text(path, tomlkit.dumps(document))
+
+
+def _flatten(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the values of a table and of those in it, `[rank.code] path` as `rank.code.path`."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{before}{key}.")
+        else:
+            yield before + key, value
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -1,7 +1,8 @@
 """The settings in effect: which value of which source wins.
 
 A value is looked up in this order: argument, `CRX_*` variable, project file (`crx.toml` in the
-current folder or above), user file (`config.toml` in the user's configuration folder), default.
+current folder or above), user file (`config.toml` in the user's configuration folder), file of the
+installation (`share/crx/config.toml`, which a bundle brings), default.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crx.config.files import (
     SettingsFile,
+    installation_file,
     leads_out,
     project_file,
     read_settings,
@@ -23,9 +25,11 @@ from crx.config.folder_descriptions import FolderDescriptions
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
+    RENAMED,
     Settings,
     Value,
     describe,
+    make_settings,
     nearest,
     parse,
 )
@@ -71,7 +75,7 @@ def resolve(
     templates: dict[str, str] = {}
     descriptions: dict[str, str] = {}
     project = ""
-    origins = dict.fromkeys((f.name for f in fields(Settings)), "default")
+    origins = dict.fromkeys((each.name for each in describe()), "default")
     for file in _files(environ, folder or Path.cwd(), ignored):
         templates |= file.templates
         descriptions |= file.descriptions or {}
@@ -88,16 +92,14 @@ def resolve(
             origins[name] = ARGUMENT
     for warning in ignored:
         warnings.warn(warning, ConfigWarning, stacklevel=2)
-    settings = Settings(**values)  # type: ignore[arg-type]
-    return Resolved(settings, origins, templates, FolderDescriptions(descriptions, project))
+    folders = FolderDescriptions(descriptions, project)
+    return Resolved(make_settings(values), origins, templates, folders)
 
 
 def _files(environ: Mapping[str, str], folder: Path, ignored: list[str]) -> list[SettingsFile]:
     """Return the settings files that exist, the one that wins last; adds to the warnings."""
-    files = []
-    user = user_file(environ)
-    if user.is_file():
-        files.append(read_settings(user))
+    own = (installation_file(), user_file(environ))
+    files = [read_settings(each) for each in own if each.is_file()]
     path = project_file(folder)
     if path is not None and leads_out(path, folder=path.parent):
         ignored.append(
@@ -125,12 +127,17 @@ def _variables(environ: Mapping[str, str], ignored: list[str]) -> dict[str, tupl
     """Return the variables that set a setting, and their values, by its name; adds to the
     warnings.
     """
-    settings = {f"CRX_{each.name.upper()}": each.name for each in describe()}
+    settings = {f"CRX_{each.field.upper()}": each.name for each in describe()}
+    fields = {name: variable for variable, name in settings.items()}
+    renamed = {f"CRX_{old.upper()}": new for old, new in RENAMED.items()}
     others = {each.name for each in ENVIRONMENT}
     found: dict[str, tuple[str, str]] = {}
     for variable, value in environ.items():
         if variable in settings:
             found[settings[variable]] = variable, value
+        elif variable in renamed:
+            now = ", ".join(fields[name] for name in renamed[variable])
+            ignored.append(f"{variable}: ignored; it is called {now} now")
         elif _is_misspelt(variable, others):
             near = nearest(variable, [*settings, *others])
             hint = f"did you mean {near}?" if near else '"crx help environment" lists them'

@@ -107,62 +107,71 @@ class Settings:
         harmless=None,
     )
     k: int = _setting(20, "run", "hits wanted", least=1, untrusted=(1, 1000))
-    bm25_depth: int = _setting(150, "run", "chunks taken from BM25", least=0, untrusted=(0, 10_000))
-    dense_depth: int = _setting(
+    rank_bm25_depth: int = _setting(
+        150, "run", "chunks taken from BM25", least=0, untrusted=(0, 10_000)
+    )
+    rank_bm25_k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
+    rank_bm25_b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
+    rank_bm25_context: float = _setting(1.0, "run", "weight of the context in BM25", least=0)
+    rank_outline_prose: float = _setting(
+        1.0, "run", "weight of the outline in BM25 if the best chunks are prose", least=0
+    )
+    rank_outline_code: float = _setting(
+        2.0, "run", "the same if most of them are source code", least=0
+    )
+    rank_outline_named: float = _setting(
+        6.0, "run", "the same if the query names the document of most of them", least=0
+    )
+    rank_dense_depth: int = _setting(
         150, "run", "chunks taken from the dense leg", least=0, untrusted=(0, 10_000)
     )
-    bm25_weight: float = _setting(0.7, "run", "weight of BM25 in the fusion", least=0)
-    dense_weight: float = _setting(0.3, "run", "weight of the dense leg in the fusion", least=0)
-    score_share: float = _setting(
+    rank_fusion_bm25: float = _setting(0.7, "run", "weight of BM25 in the fusion", least=0)
+    rank_fusion_dense: float = _setting(
+        0.3, "run", "weight of the dense leg in the fusion", least=0
+    )
+    rank_fusion_score_share: float = _setting(
         0.6,
         "run",
         "share of scores against reciprocal ranks in the fusion, 0 to 1; 0: ranks alone",
         least=0,
         most=1,
     )
-    rrf_k: float = _setting(5.0, "run", "constant of the reciprocal ranks in the fusion", least=0)
-    k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
-    b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
-    outline_weight: float = _setting(
-        2.0,
-        "run",
-        "BM25 weight of the outline: half of it for prose, 3 times if a query names a document",
-        least=0,
+    rank_fusion_rrf_k: float = _setting(
+        5.0, "run", "constant of the reciprocal ranks in the fusion", least=0
     )
-    context_weight: float = _setting(1.0, "run", "BM25 weight of the context", least=0)
-    code_definition: float = _setting(
+    rank_code_definition: float = _setting(
         1.0, "run", "raise of source code that defines a symbol of the query; 0: off", least=0
     )
-    code_names: float = _setting(
+    rank_code_names: float = _setting(
         0.3, "run", "raise of source code that defines a name made of words of the query", least=0
     )
-    code_path: float = _setting(
+    rank_code_path: float = _setting(
         0.35, "run", "raise of a source file whose name or folder is in the query", least=0
     )
-    code_file: float = _setting(
+    rank_code_file: float = _setting(
         0.2, "run", "raise of the best chunk of a source file with several good hits", least=0
     )
-    code_aside: float = _setting(
+    rank_code_aside: float = _setting(
         0.3,
         "run",
         "what tests, examples, vendored and generated files count among source code; 1: off",
         least=0,
         most=1,
     )
-    code_prose: float = _setting(
+    rank_code_prose: float = _setting(
         0.3, "run", "what prose and configuration count among source code; 1: off", least=0, most=1
     )
-    recency: float = _setting(
+    rank_recency_weight: float = _setting(
         0.0,
         "run",
         "most by which the newest document's score is raised, as a share of it; 0: off",
         least=0,
         most=1,
     )
-    recency_days: float = _setting(
+    rank_recency_days: float = _setting(
         365.0, "run", "days after which a document's raise is half of the newest's", least=0.001
     )
-    recency_field: str = _setting(
+    rank_recency_field: str = _setting(
         "",
         "run",
         "field of the metadata with a document's date; empty: the time of its file",
@@ -174,29 +183,35 @@ class Settings:
         "reranker: crx, a model's name, onnx:FOLDER or st:FOLDER; empty: off",
         harmless=("", "crx"),
     )
-    rerank_depth: int = _setting(
-        30, "run", "candidates that are reranked", least=1, untrusted=(1, 1000)
-    )
-    rerank_weight: float = _setting(
-        0.5, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
-    )
-    rerank_ms: float = _setting(
-        300.0,
-        "run",
-        "milliseconds that reranking may take; 0: no limit",
-        least=0,
-        untrusted=(1, 300),
-    )
-    min_relevance: float = _setting(
-        0.0, "run", "reranked hits that score less are dropped, 0 to 1", least=0, most=1
-    )
-    copy_share: float = _setting(
+    rank_copies_share: float = _setting(
         0.9,
         "run",
         "share of its words in a row that a chunk has in common with a better one that it copies; "
         "0: copies are hits",
         least=0,
         most=1,
+    )
+    rank_rerank_depth: int = _setting(
+        30, "run", "candidates that are reranked", least=1, untrusted=(1, 1000)
+    )
+    rank_rerank_weight: float = _setting(
+        0.5, "run", "weight of the reranker against the fusion, 0 to 1", least=0, most=1
+    )
+    rank_rerank_ms: float = _setting(
+        300.0,
+        "run",
+        "milliseconds that reranking may take; 0: no limit",
+        least=0,
+        untrusted=(1, 300),
+    )
+    rank_rerank_min_relevance: float = _setting(
+        0.0, "run", "reranked hits that score less are dropped, 0 to 1", least=0, most=1
+    )
+    rules: str = _setting(
+        "",
+        "run",
+        "rules of plugins that order hits after those of crx, with spaces between; empty: none",
+        harmless=("",),
     )
     budget_tokens: int = _setting(
         4000, "run", "budget of all passages together for window=auto", least=1
@@ -266,10 +281,43 @@ ENVIRONMENT = (
 )
 
 
+# Earlier names of settings, and what they are called now.
+RENAMED: Mapping[str, tuple[str, ...]] = {
+    "bm25_depth": ("rank.bm25.depth",),
+    "dense_depth": ("rank.dense.depth",),
+    "bm25_weight": ("rank.fusion.bm25",),
+    "dense_weight": ("rank.fusion.dense",),
+    "score_share": ("rank.fusion.score_share",),
+    "rrf_k": ("rank.fusion.rrf_k",),
+    "k1": ("rank.bm25.k1",),
+    "b": ("rank.bm25.b",),
+    "outline_weight": ("rank.outline.prose", "rank.outline.code", "rank.outline.named"),
+    "context_weight": ("rank.bm25.context",),
+    "code_definition": ("rank.code.definition",),
+    "code_names": ("rank.code.names",),
+    "code_path": ("rank.code.path",),
+    "code_file": ("rank.code.file",),
+    "code_aside": ("rank.code.aside",),
+    "code_prose": ("rank.code.prose",),
+    "recency": ("rank.recency.weight",),
+    "recency_days": ("rank.recency.days",),
+    "recency_field": ("rank.recency.field",),
+    "rerank_depth": ("rank.rerank.depth",),
+    "rerank_weight": ("rank.rerank.weight",),
+    "rerank_ms": ("rank.rerank.ms",),
+    "min_relevance": ("rank.rerank.min_relevance",),
+    "copy_share": ("rank.copies.share",),
+}
+
+
 class Description(NamedTuple):
-    """What a setting is for, and whether it is fixed when the index is made."""
+    """What a setting is for, and whether it is fixed when the index is made.
+
+    `field` is that of `Settings`: the number `rank.RULE.NUMBER` is `rank_RULE_NUMBER`.
+    """
 
     name: str
+    field: str
     scope: Scope
     help: str
     default: Value
@@ -290,8 +338,10 @@ def describe() -> list[Description]:
     """Return a description of every setting."""
     defaults = Settings()
     return [
-        Description(f.name, f.metadata["scope"], f.metadata["help"], getattr(defaults, f.name))
-        for f in fields(Settings)
+        Description(
+            name, f.name, f.metadata["scope"], f.metadata["help"], getattr(defaults, f.name)
+        )
+        for name, f in _FIELDS.items()
     ]
 
 
@@ -306,6 +356,8 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     the file or variable in its message.
     """
     source = "" if origin == ARGUMENT else f"{origin}: "
+    if name in RENAMED:
+        raise UsageError(f"{source}{name} is called {', '.join(RENAMED[name])} now")
     if name not in _FIELDS:
         near = nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'
@@ -326,6 +378,16 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     return parsed
 
 
+def make_settings(values: Mapping[str, Value]) -> Settings:
+    """Return the settings of values by their names; the others have their defaults."""
+    return Settings(**{_FIELDS[name].name: value for name, value in values.items()})  # type: ignore[arg-type]
+
+
+def setting_values(settings: Settings) -> dict[str, Value]:
+    """Return the value of each setting by its name."""
+    return {name: getattr(settings, each.name) for name, each in _FIELDS.items()}
+
+
 def is_harmless(name: str, value: Value) -> bool:
     """Return True if a project file that nobody trusts may set this value."""
     facts = _FIELDS[name].metadata
@@ -340,7 +402,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
 
 
-_FIELDS = {each.name: each for each in fields(Settings)}
+def _setting_name(field: str) -> str:
+    """Return the name of the setting of a field: `rank_code_path` is `rank.code.path`."""
+    return field.replace("_", ".", 2) if field.startswith("rank_") else field
+
+
+_FIELDS = {_setting_name(each.name): each for each in fields(Settings)}
 _KINDS: dict[type, str] = {
     int: "a whole number",
     float: "a number",

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 
 from crx import _native
-from crx.config import Value, resolve
+from crx.config import Value, resolve, setting_values
 from crx.context.records import FileContexts
 from crx.context_registry import load_context_sources, parse_contexts
 from crx.errors import UsageError
@@ -117,7 +117,7 @@ def measure(questions: QuestionSet, rows: Sequence[PipelineConfig], *, options: 
 
 def _settings_in_effect(given: Mapping[str, object], options: Options) -> dict[str, Value]:
     """Return the settings of a run; its rows name the contexts."""
-    settings = asdict(resolve(given).settings)
+    settings = setting_values(resolve(given).settings)
     del settings["contexts"]
     reranker = options.reranker
     return {**settings, "reranker": reranker.fingerprint if reranker is not None else ""}

@@ -40,7 +40,7 @@ from crx.evaluate.timed_models import QueryVectors, TimedReranker
 from crx.index.handle import Index
 from crx.index.handle import open as open_index
 from crx.ingest.report import Progress
-from crx.protocols import Generator, Remote, Reranker
+from crx.protocols import Generator, Reranker
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.types import Document
@@ -218,13 +218,12 @@ def _rerank_rule(
     timed = TimedReranker(reranker, stored_scores=stored_scores)
     return Rerank(
         reranker=timed,
-        reads=settings.rerank_depth,
-        weight=settings.rerank_weight,
-        ms=settings.rerank_ms,
-        min_relevance=settings.min_relevance,
+        reads=settings.rank_rerank_depth,
+        weight=settings.rank_rerank_weight,
+        ms=settings.rank_rerank_ms,
+        min_relevance=settings.rank_rerank_min_relevance,
         cache=ScoreCache(),
         clock=timed.clock,
-        by_excerpts=not isinstance(reranker, Remote),
     )
 
 

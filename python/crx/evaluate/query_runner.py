@@ -173,7 +173,7 @@ class QueryRunner:
         rule = self._rerank
         if rule is None or not self._scored:
             return ""
-        limit = f"within rerank_ms = {rule.ms:g}" if rule.ms else "without a limit of time"
+        limit = f"within rank.rerank.ms = {rule.ms:g}" if rule.ms else "without a limit of time"
         none = sum(not scored for scored in self._scored)
         left = f"; {none} of {len(self._scored)} rankings were not reranked" if none else ""
         mean = sum(self._scored) / len(self._scored)

@@ -70,8 +70,8 @@ def settings_of(row: PipelineConfig, *, reranker: str = "") -> Mapping[str, Valu
     """
     return {
         "contexts": "outline" if parse_contexts(row.contexts).outline else "none",
-        "bm25_depth": 0 if row.legs == "dense" else None,
-        "dense_depth": 0 if row.legs == "bm25" else None,
+        "rank.bm25.depth": 0 if row.legs == "dense" else None,
+        "rank.dense.depth": 0 if row.legs == "bm25" else None,
         "reranker": reranker if row.rerank else "",
     }
 

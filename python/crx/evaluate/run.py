@@ -31,7 +31,7 @@ def run(
     settings = resolve(options.settings).settings
     legs: tuple[Legs, ...] = ("bm25",) if settings.embedder == "none" else LEGS
     rows = [PipelineConfig(contexts=contexts, legs=leg) for leg in legs]
-    recency = bool(settings.recency)
+    recency = bool(settings.rank_recency_weight)
     if recency:
         rows.append(PipelineConfig(contexts=contexts, legs=legs[-1], recency=True))
     if options.reranker is not None:

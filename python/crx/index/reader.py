@@ -79,6 +79,7 @@ class IndexReader:
             self._settings,
             embedder=self._embedder,
             load_reranker=partial(_load_reranker, reranker or self._settings.reranker),
+            load_rules=partial(registry.load_rules, self._settings.rules),
         )
 
     def __enter__(self: Reader) -> Reader:
@@ -191,12 +192,17 @@ class IndexReader:
             legs=legs,
             within_section=within_section,
             order=order,
+            rerank=rerank,
             match=match,
             without=without,
         )
+        return self.run(request)
+
+    def run(self, request: SearchRequest) -> Result:
+        """Return the passages that answer a request; see `search`."""
         with self._files.get().searching() as (searcher, notes):
-            has_vectors = self.uses_vectors(legs, [searcher])
-            parameters = self._models.parameters(legs, has_vectors=has_vectors, rerank=rerank)
+            has_vectors = self.uses_vectors(request.legs, [searcher])
+            parameters = self._models.parameters(request, has_vectors=has_vectors)
             result = run_search(request, parameters=parameters, searcher=searcher)
             empty = describe_empty(result, [searcher])
         before = [*self._copy_notes(), *notes]

@@ -12,14 +12,9 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.protocols import Embedder
 from crx.retrieve.dense_languages import weigh_by_language
-from crx.retrieve.document_name import BEST_CHUNKS
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import LEGS, Ranking
 
-# How much more the dense leg weighs in the fusion if most of the best chunks are source code with
-# outlines: their vectors hold the names of what they define. From 1.25 to 2.3, three sets of
-# questions about source files gained 0 to 4 points at 20. Without outlines 1.5 gained nothing.
-CODE_DENSE_FACTOR = 1.5
 # The part in the dense leg of a chunk without a vector is taken for its part in BM25 to this power.
 # Where all chunks had vectors, in seven sets, chunks whose part in BM25 was about 0.05, 0.15, 0.3,
 # 0.5, 0.8 and 1 had 0.03, 0.09, 0.15, 0.3, 0.5 and 0.86 in the dense leg, on the average.
@@ -43,8 +38,8 @@ class WeightedRanking(NamedTuple):
 def fuse_legs(search: Search) -> Search:
     """Return the search with the candidates of its legs; a single leg keeps its ranking.
 
-    The dense leg weighs more if most of the best chunks of BM25 are source code with outlines, and
-    less if some of BM25's chunks have no vector yet; these are not punished for it.
+    The dense leg weighs less if some of BM25's chunks have no vector yet; these are not punished
+    for it.
     """
     parameters = search.parameters
     found = [search.rankings[leg] for leg in LEGS if leg in search.rankings]
@@ -53,7 +48,7 @@ def fuse_legs(search: Search) -> Search:
         return search._replace(ranking=only)
     assert parameters.embedder is not None, "a dense ranking, and no embedder"
     bm25, dense = search.rankings["bm25"], search.rankings["dense"]
-    weigh = partial(_weigh_dense, search, parameters.embedder, factor=_code_factor(search, bm25))
+    weigh = partial(_weigh_dense, search, parameters.embedder)
     dense_weight, note = weigh(dense.keys)
     bm25_weight = np.full(len(bm25.keys), parameters.weights.bm25_weight)
     pending = search.searcher.without_vector(bm25.keys)
@@ -94,7 +89,7 @@ def fuse(
 
 
 def _weigh_dense(
-    search: Search, embedder: Embedder, keys: NDArray[np.int64], *, factor: float
+    search: Search, embedder: Embedder, keys: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], str]:
     """Return the weight in the dense leg of each chunk, and a note on their languages, or ""."""
     by_language, note = weigh_by_language(
@@ -104,13 +99,7 @@ def _weigh_dense(
         langs=search.searcher.langs,
         langs_of=partial(_langs_of, search),
     )
-    return factor * (search.parameters.weights.dense_weight * by_language), note
-
-
-def _code_factor(search: Search, bm25: Ranking) -> float:
-    if "code_weight" in search.request.without:
-        return 1.0
-    return CODE_DENSE_FACTOR if _are_outlined_code(search, bm25.keys[:BEST_CHUNKS]) else 1.0
+    return search.parameters.weights.dense_weight * by_language, note
 
 
 def _parts(search: Search, ranking: Ranking) -> NDArray[np.float64]:
@@ -120,12 +109,6 @@ def _parts(search: Search, ranking: Ranking) -> NDArray[np.float64]:
     fused = fuse([alone], score_share=weights.score_share, rrf_k=weights.rrf_k, k=len(ranking.keys))
     part_of = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
     return np.array([part_of[key] for key in ranking.keys.tolist()])
-
-
-def _are_outlined_code(search: Search, keys: NDArray[np.int64]) -> bool:
-    """Return whether most of some chunks are source code with an outline."""
-    rows = search.rows.read(keys.tolist()).values()
-    return 2 * sum(bool(row.outline) and row.kind == "code" for row in rows) > len(rows)
 
 
 def _langs_of(search: Search, keys: NDArray[np.int64]) -> list[str]:

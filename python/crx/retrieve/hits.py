@@ -8,6 +8,9 @@ from itertools import islice
 from crx.retrieve.search_state import Search
 from crx.types import LEGS, Hit, Ranking, Stage
 
+# A hit with a smaller share of the score of the best one is less relevant: it is listed by its
+# location alone. (Evidence: `benches/tails.py`.)
+RELEVANT_SHARE = 0.4
 # Documents with copies of a hit that it names.
 NAMED_COPIES = 10
 
@@ -21,6 +24,7 @@ def read_hits(search: Search) -> Search:
         name: _stages(search.rankings[name], keys) for name in names if name in search.rankings
     }
     rows = search.rows.read(keys)
+    best = max(search.ranking.scores.tolist(), default=0.0)
     hits = tuple(
         Hit(
             key=key,
@@ -36,6 +40,7 @@ def read_hits(search: Search) -> Search:
             stages={name: of[key] for name, of in stages.items() if key in of},
             copies=len(search.copies.get(key, ())),
             also_in=_other_documents(search, key, row.uri),
+            less_relevant=best > 0 and score < RELEVANT_SHARE * best,
         )
         for key, score in zip(keys, search.ranking.scores.tolist(), strict=True)
         if (row := rows.get(key))

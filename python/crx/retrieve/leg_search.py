@@ -16,13 +16,10 @@ from crx.errors import ModelError, Unavailable
 from crx.protocols import Embedder
 from crx.retrieve.document_name import (
     BEST_CHUNKS,
-    NAMED_OUTLINE_FACTOR,
-    UNNAMED_OUTLINE_FACTOR,
     DocumentName,
     find_document_name,
     most_common_document,
 )
-from crx.retrieve.parameters import RankingWeights
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
 from crx.retrieve.stage_timer import StageTimer
@@ -87,20 +84,19 @@ def note_left_out(error: ModelError) -> str:
 
 
 def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
-    weights = search.parameters.weights
+    """Search with the weight of the outline for prose, and again if the best chunks ask for it."""
+    weights, without = search.parameters.weights, search.request.without
     with timer.stage("bm25"):
-        ranking = _rank_bm25(search, weights=weights)
+        ranking = _rank_bm25(search, outline=weights.outline_prose)
+        # Without outlines their weight changes nothing, and no document has a name in them.
+        if not search.legs.has_outlines:
+            return NamedRanking(ranking, None)
         rows = search.rows.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
-        without = search.request.without
         name = None if "document_name" in without else _find_document_name(search, rows)
-        # Without outlines their weight changes nothing.
-        is_weighed = (
-            weights.outline_weight and search.legs.has_outlines and "outline_weight" not in without
-        )
-        if name or (is_weighed and not _are_mostly_code(rows)):
-            factor = NAMED_OUTLINE_FACTOR if name else UNNAMED_OUTLINE_FACTOR
-            weights = weights._replace(outline_weight=factor * weights.outline_weight)
-            ranking = _rank_bm25(search, weights=weights, name=name.name if name else "")
+        if name:
+            ranking = _rank_bm25(search, outline=weights.outline_named, name=name.name)
+        elif "outline" not in without and _are_mostly_code(rows):
+            ranking = _rank_bm25(search, outline=weights.outline_code)
     return NamedRanking(ranking, name)
 
 
@@ -118,8 +114,9 @@ def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentN
     return find_document_name(search.query, prose, terms=searcher.terms, langs=searcher.langs)
 
 
-def _rank_bm25(search: Search, *, weights: RankingWeights, name: str = "") -> Ranking:
+def _rank_bm25(search: Search, *, outline: float, name: str = "") -> Ranking:
     """Return the ranking of BM25; the terms of `name` have half their weight."""
+    weights = search.parameters.weights
     found = search.legs.lexical.search(
         search.query,
         k=weights.bm25_depth,
@@ -127,7 +124,7 @@ def _rank_bm25(search: Search, *, weights: RankingWeights, name: str = "") -> Ra
         langs=search.searcher.langs,
         k1=weights.k1,
         b=weights.b,
-        weights=(1.0, weights.outline_weight, weights.context_weight),
+        weights=(1.0, outline, weights.context_weight),
     )
     return Ranking(*found)
 

@@ -1,20 +1,51 @@
-"""Weights of the legs and of their fusion."""
+"""Numbers of the steps before the rules: those of BM25, of the two legs and of their fusion."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from crx.config import Settings
+
 
 class RankingWeights(NamedTuple):
-    """Parameters of BM25, of the two legs and of their fusion; see `config.Settings`."""
+    """The numbers of BM25, of the outline in it, of the dense leg and of the fusion.
+
+    `config.Settings` says what each does. The outline holds the headings around a chunk and the
+    names of its document. If the query names the document of the best chunks, the headings tell
+    where the rest of it is answered: from 4 to 8, contracts gained 3 to 4 points at 1 and 2 to 3 at
+    5, with contexts and without. If it names none, the names say nothing: with 1 instead of 2,
+    wiki-en gained 1.1 points at 1, and contracts, the worst set, lost .5 at 20 and .2 at 5. The
+    outline of source code names what the chunk defines: with 1 instead of 2, codebases lost .6 at 1
+    and at 20.
+    """
 
     bm25_depth: int
+    k1: float
+    b: float
+    context_weight: float
+    outline_prose: float
+    outline_code: float
+    outline_named: float
     dense_depth: int
     bm25_weight: float
     dense_weight: float
     score_share: float
     rrf_k: float
-    k1: float
-    b: float
-    outline_weight: float
-    context_weight: float
+
+    @staticmethod
+    def of(settings: Settings) -> RankingWeights:
+        """Return the numbers of some settings."""
+        return RankingWeights(
+            bm25_depth=settings.rank_bm25_depth,
+            k1=settings.rank_bm25_k1,
+            b=settings.rank_bm25_b,
+            context_weight=settings.rank_bm25_context,
+            outline_prose=settings.rank_outline_prose,
+            outline_code=settings.rank_outline_code,
+            outline_named=settings.rank_outline_named,
+            dense_depth=settings.rank_dense_depth,
+            bm25_weight=settings.rank_fusion_bm25,
+            dense_weight=settings.rank_fusion_dense,
+            score_share=settings.rank_fusion_score_share,
+            rrf_k=settings.rank_fusion_rrf_k,
+        )

@@ -34,8 +34,9 @@ MAX_COUNT = 2**31 - 1
 class SearchRequest:
     """The arguments of `Index.search`; raises `ValueError` for the first that is not valid.
 
-    None stands for the setting of that name. `without` names rules that the search leaves out, as
-    `crx search --without`.
+    None stands for the setting of that name. `rerank` is whether to rerank; None reranks a search
+    of both legs if the setting `reranker` is not empty. `without` names rules that the search
+    leaves out, as `crx search --without`.
     """
 
     query: str
@@ -46,6 +47,7 @@ class SearchRequest:
     legs: Sequence[Leg] = LEGS
     within_section: bool = False
     order: Literal["score", "document"] = "score"
+    rerank: bool | None = None
     match: Match = "words"
     without: Collection[str] = ()
 
@@ -84,8 +86,8 @@ def refuse_threshold(min_relevance: float) -> None:
     """Raise `UsageError` for a threshold of a search that is not reranked."""
     if min_relevance:
         raise UsageError(
-            f"min_relevance is {min_relevance:g}, and only a reranker's scores have a threshold; "
-            "set reranker, or leave it out"
+            f"rank.rerank.min_relevance is {min_relevance:g}, and only a reranker's scores have a "
+            "threshold; set reranker, or leave it out"
         )
 
 

@@ -25,10 +25,10 @@ from crx.retrieve.ports import Keys, Searcher
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rules.code import CodeOrder
 from crx.retrieve.rules.copies import CopyFolding
+from crx.retrieve.rules.definitions import Definitions
 from crx.retrieve.rules.letters import Letters
 from crx.retrieve.rules.recency import Recency
 from crx.retrieve.rules.rerank import Rerank
-from crx.retrieve.rules.translations import Translations
 from crx.retrieve.rules.unknown_words import UnknownWords
 from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters, Step, start_search
@@ -49,7 +49,7 @@ LEG_STEPS: Sequence[tuple[str, Step]] = (
 )
 # What `SearchRequest.without` may name: steps and weights before the rules, and
 # the rules in their order.
-OPTIONAL = ("spelling", "document_name", "outline_weight", "code_weight")
+OPTIONAL = ("spelling", "document_name", "outline")
 RULES = (
     "unknown_words",
     "letters",
@@ -58,7 +58,7 @@ RULES = (
     "copies",
     "rerank",
     "verbatim",
-    "translations",
+    "definitions",
 )
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
@@ -67,8 +67,10 @@ DEEPER = 5
 DEEPEST = 2_000
 
 
-def make_rules(settings: Settings, *, rerank: Rerank | None) -> tuple[RankingRule, ...]:
-    """Return the rules of a search, in their order."""
+def make_rules(
+    settings: Settings, *, rerank: Rerank | None, further: Sequence[RankingRule] = ()
+) -> tuple[RankingRule, ...]:
+    """Return the rules of a search, in their order; `further` are those of plugins."""
     rules: list[RankingRule | None] = [
         UnknownWords(),
         Letters(),
@@ -76,8 +78,9 @@ def make_rules(settings: Settings, *, rerank: Rerank | None) -> tuple[RankingRul
         Recency.of(settings),
         CopyFolding.of(settings),
         rerank,
-        Verbatim(copy_share=settings.copy_share),
-        Translations(),
+        Verbatim(copy_share=settings.rank_copies_share),
+        Definitions(),
+        *further,
     ]
     return tuple(rule for rule in rules if rule is not None)
 
@@ -163,10 +166,12 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
         if not rule.applies(given):
             return search
         after = rule.apply(given)
-        if not isinstance(after, Search):
-            raise TypeError(f"it returned {type(after).__name__}, not a Search")
         if after is given:
             return search
+        _require_order(after)
+        left_out = set(head.keys.tolist()).difference(
+            after.ranking.keys.tolist(), *after.copies.values()
+        )
     except CrxError:
         # Of damage, of an interrupt and of a model that is missing, the search is told itself.
         raise
@@ -174,9 +179,6 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
         what = f"{type(error).__name__}: {error}"
         note = f"the rule {rule.name} failed and is left out: {what}"
         return search.noting(Note(note, "failed"))
-    left_out = set(head.keys.tolist()).difference(
-        after.ranking.keys.tolist(), *after.copies.values()
-    )
     return _timed(
         search._replace(
             ranking=append(after.ranking, ranking.keys[reads:], ranking.scores[reads:]),
@@ -188,6 +190,19 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
         rule.name,
         started,
     )
+
+
+def _require_order(after: object) -> None:
+    """Raise `TypeError` for what a rule returned that has no order of candidates."""
+    if not isinstance(after, Search):
+        raise TypeError(f"it returned {type(after).__name__}, not a Search")
+    keys, scores = after.ranking.keys, after.ranking.scores
+    if not (isinstance(keys, np.ndarray) and isinstance(scores, np.ndarray)):
+        raise TypeError("its ranking has no arrays of keys and scores")
+    if keys.dtype.kind != "i" or keys.shape != scores.shape or keys.ndim != 1:
+        raise TypeError(f"its ranking has {keys.shape} keys for {scores.shape} scores")
+    if len(np.unique(keys)) < len(keys):
+        raise ValueError("its ranking has a key twice")
 
 
 def append(ranking: Ranking, keys: Keys, scores: NDArray[np.float32]) -> Ranking:

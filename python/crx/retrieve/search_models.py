@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 
 from crx.config import Settings
@@ -19,13 +18,12 @@ from crx.retrieve.query_vectors import (
     QueryEmbedder,
     QueryVectorCache,
 )
-from crx.retrieve.request import refuse_threshold
+from crx.retrieve.request import SearchRequest, refuse_threshold
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import make_rules
-from crx.retrieve.search_state import SearchParameters
-from crx.retrieve.timed_scoring import ScoringSpeed
-from crx.types import LEGS, Leg
+from crx.retrieve.search_state import RankingRule, SearchParameters
+from crx.types import LEGS
 
 
 class SearchModels:
@@ -37,15 +35,16 @@ class SearchModels:
         *,
         embedder: PerProcess[Embedder],
         load_reranker: Callable[[], Reranker],
+        load_rules: Callable[[], tuple[RankingRule, ...]] = tuple,
     ) -> None:
+        """`load_rules` returns the rules of plugins."""
         self._settings = settings
+        self._rules = PerProcess(load_rules)
         self._embedder = embedder
         self._reranker = PerProcess(partial(_load_warm, load_reranker))
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
-        self._speed = PerProcess(ScoringSpeed)
-        values = asdict(settings)
-        self.weights = RankingWeights(**{name: values[name] for name in RankingWeights._fields})
+        self.weights = RankingWeights.of(settings)
 
     @property
     def reranker(self) -> Reranker:
@@ -59,10 +58,8 @@ class SearchModels:
             "rerank_scores": self._scores.get().counts,
         }
 
-    def parameters(
-        self, legs: Sequence[Leg], *, has_vectors: bool, rerank: bool | None
-    ) -> SearchParameters:
-        """Return the parameters of a search of these legs; see `Index.search` for `rerank`.
+    def parameters(self, request: SearchRequest, *, has_vectors: bool) -> SearchParameters:
+        """Return the parameters of a search.
 
         Without vectors the dense leg is left out, and so it is, with a note, if BM25 is asked for
         and the embedder's service is down or its weights are not installed. Raises `UsageError`
@@ -70,14 +67,14 @@ class SearchModels:
         """
         embedder: QueryEmbedder | None = None
         left_out = ""
-        if has_vectors and "dense" in legs:
+        if has_vectors and "dense" in request.legs:
             try:
                 embedder = self._cached_embedder()
             except (NotInstalled, Unavailable) as error:
-                if "bm25" not in legs:
+                if "bm25" not in request.legs:
                     raise
                 left_out = note_left_out(error)
-        rule = self._rerank_rule(legs, asked=rerank)
+        rule = self._rerank_rule(request)
         return self.parameters_of(embedder, rerank=rule)._replace(left_out=left_out)
 
     def parameters_of(
@@ -90,28 +87,27 @@ class SearchModels:
             budget_tokens=self._settings.budget_tokens,
             window_tokens=self._settings.window_tokens,
             embedder=embedder,
-            rules=make_rules(self._settings, rerank=rerank),
+            rules=make_rules(self._settings, rerank=rerank, further=self._rules.get()),
         )
 
     def _cached_embedder(self) -> CachedEmbedder:
         return CachedEmbedder(self._embedder.get(), self._vectors.get())
 
-    def _rerank_rule(self, legs: Sequence[Leg], *, asked: bool | None) -> Rerank | None:
-        settings = self._settings
+    def _rerank_rule(self, request: SearchRequest) -> Rerank | None:
+        settings, asked = self._settings, request.rerank
         # A search of one leg shows the ranking of that leg.
-        default = bool(settings.reranker) and set(legs) == set(LEGS)
+        default = bool(settings.reranker) and set(request.legs) == set(LEGS)
         if not (default if asked is None else asked):
-            refuse_threshold(settings.min_relevance)
+            refuse_threshold(settings.rank_rerank_min_relevance)
             return None
         return Rerank(
             reranker=self.reranker,
-            reads=settings.rerank_depth,
-            weight=settings.rerank_weight,
-            ms=settings.rerank_ms,
-            min_relevance=settings.min_relevance,
+            reads=settings.rank_rerank_depth,
+            weight=settings.rank_rerank_weight,
+            ms=settings.rank_rerank_ms,
+            min_relevance=settings.rank_rerank_min_relevance,
             cache=self._scores.get(),
             asked=bool(asked),
-            speed=self._speed.get(),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
 ALL = 1 << 30
 
 
+@runtime_checkable
 class RankingRule(Protocol):
     """A rule of the order, whose fields are its numbers.
 

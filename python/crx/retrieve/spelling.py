@@ -13,6 +13,7 @@ import numpy as np
 
 from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
+from crx.retrieve.codes import regroup_codes
 from crx.retrieve.ports import DocumentReader, TermIndex
 from crx.retrieve.query_language import primary_language
 from crx.retrieve.search_state import Search
@@ -77,12 +78,17 @@ class Correction(NamedTuple):
 def correct_query(search: Search) -> Search:
     """Return the search with the words of its query that no document has replaced, and a note."""
     searcher = search.searcher
-    corrected = correct_spelling(
-        search.query, terms=searcher.terms, documents=searcher.documents, langs=searcher.langs
-    )
-    if corrected is None:
-        return search._replace(query=search.query)
-    return search._replace(query=corrected.query).noting(corrected.note)
+    terms, documents, langs = searcher.terms, searcher.documents, searcher.langs
+    query = search.query
+    asked = _QUOTED.sub(" ", query) if len(query) <= _LONGEST_QUERY else ""
+    replaced = regroup_codes(asked, terms=terms, documents=documents)
+    query = _replace_words(query, replaced)
+    spelled = correct_spelling(query, terms=terms, documents=documents, langs=langs)
+    if spelled is None and not replaced:
+        return search
+    query, pairs = spelled or (query, ())
+    corrected = Correction(query, (*replaced.items(), *pairs))
+    return search._replace(query=query).noting(corrected.note)
 
 
 def correct_spelling(

@@ -21,23 +21,8 @@ _SMALL_BATCH = 8
 _BATCH_MS = 10
 
 
-class ScoringSpeed:
-    """The milliseconds that a character took when texts were scored last, query included."""
-
-    def __init__(self) -> None:
-        self._ms_per_char = 0.0
-
-    def measure(self, query: str, texts: Sequence[str], *, ms: float) -> None:
-        """Take note of the time that some texts took."""
-        self._ms_per_char = ms / max(1, count_characters(query, texts))
-
-    def estimate_ms(self, query: str, texts: Sequence[str]) -> float:
-        """Return the milliseconds that texts will take; 0 if none was scored yet."""
-        return self._ms_per_char * count_characters(query, texts)
-
-
 class TimedScoring:
-    """Scores texts for one query within `ms` from its creation; 0 is no limit."""
+    """Scores texts for one query within `ms`; 0 is no limit."""
 
     def __init__(
         self,
@@ -47,57 +32,43 @@ class TimedScoring:
         ms: float,
         cache: ScoreCache,
         clock: Callable[[], float] | None = None,
-        speed: ScoringSpeed | None = None,
     ) -> None:
         self._reranker = reranker
         self._query = query
         self._ms = ms
         self._cache = cache
         self._clock = clock or time.perf_counter
-        self._speed = speed or ScoringSpeed()
-        self._started = self._clock()
         # The texts that the reranker was given, in order; it may have failed.
         self.given: list[str] = []
 
-    def expects(self, texts: Sequence[str], *, least: int) -> bool:
-        """Return whether the first `least` texts fit into the time left, by the speed so far."""
-        known = self._cache.has(self._reranker, self._query, texts[:least])
-        fresh = [text for text, scored in zip(texts, known, strict=False) if not scored]
-        return not self._ms or self._speed.estimate_ms(self._query, fresh) <= self._ms_left()
+    def score(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the scores of the first texts, in order: those that fit into the time.
 
-    def score(self, texts: Sequence[str], *, least: int) -> NDArray[np.float32]:
-        """Return the scores of the first texts, in order.
-
-        They end when the time is up, or as soon as fewer than `least` are expected to fit. Raises
-        `ModelError` if the reranker does.
+        The first batch is scored in any case. Raises `ModelError` if the reranker does.
         """
         if not self._ms:
             return self._score(texts)
-        batches = self._score_batches(texts, least=least)
-        return np.concatenate([np.empty(0, np.float32), *batches])
+        return np.concatenate([np.empty(0, np.float32), *self._score_batches(texts)])
 
-    def _score_batches(self, texts: Sequence[str], *, least: int) -> Iterator[NDArray[np.float32]]:
-        began, ms = self._clock(), self._ms_left()
+    def _score_batches(self, texts: Sequence[str]) -> Iterator[NDArray[np.float32]]:
+        began = self._clock()
         remote = isinstance(self._reranker, Remote)
         threads = 1 if remote else thread_count()
         # Those that were scored before take no time, and tell nothing of that of the others.
         known = self._cache.has(self._reranker, self._query, texts)
-        at, size, elapsed, measured = 0, _FIRST_BATCH, 0.0, list[str]()
+        at, size, elapsed, measured = 0, _FIRST_BATCH, 0.0, 0
         while at < len(texts) and size:
             end = _reach(known, at, fresh=size)
             yield self._score(texts[at:end])
-            fresh = [texts[n] for n in range(at, end) if not known[n]]
+            fresh = known[at:end].count(False)
             at, measured = end, measured + fresh
             if not fresh:
                 return
             before, elapsed = elapsed, 1000 * (self._clock() - began)
-            self._speed.measure(self._query, measured, ms=elapsed)
-            fit = int((ms - elapsed) * len(measured) / elapsed) if elapsed > 0 else len(texts)
-            if _reach(known, at, fresh=max(0, fit)) < least:
-                return
+            fit = int((self._ms - elapsed) * measured / elapsed) if elapsed > 0 else len(texts)
             # Half of the estimate: later texts may be longer than those scored so far.
             fit = max(0, fit if fit < _SMALL_BATCH else fit // 2)
-            slowest = max((elapsed - before) / len(fresh), elapsed / len(measured))
+            slowest = max((elapsed - before) / fresh, elapsed / measured)
             # A request to a service takes about as long with many texts as with few.
             size = fit if remote else min(fit, 2 * size, _short_batch(slowest, threads=threads))
 
@@ -106,9 +77,6 @@ class TimedScoring:
         fresh = (text for text, scored in zip(texts, known, strict=True) if not scored)
         self.given += dict.fromkeys(fresh)
         return self._cache.score(self._reranker, self._query, texts)
-
-    def _ms_left(self) -> float:
-        return self._ms - 1000 * (self._clock() - self._started)
 
 
 def count_characters(query: str, texts: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from crx.types import Hit
 
 # The share of a passage's best chunk that another passage has if it is a copy: line breaks, hyphens
 # and tables differ between a manual's HTML, PDF and plain text. Chunks of one format share more
-# (the setting `copy_share`).
+# (the setting `rank.copies.share`).
 _SHARED = 0.8
 
 

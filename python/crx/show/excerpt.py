@@ -103,7 +103,10 @@ def find_excerpt(
     else:
         fullness = [columns(text) / width for text in texts]
         already = shown_shares(texts, shown)
-        windows = choose_prose(terms, fullness, already, hits, counts=counts)
+        leads = frozenset(
+            at for at, text in enumerate(texts) if text.rstrip().endswith((":", "："))
+        )
+        windows = choose_prose(terms, fullness, already, hits, counts=counts, leads=leads)
     return ShownRows(
         fragments=tuple(tuple(rows[window.start : window.stop]) for window in windows),
         cut_before=windows[0].start > 0,

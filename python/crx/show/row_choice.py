@@ -66,13 +66,15 @@ def choose_prose(
     hits: Sequence[range],
     *,
     counts: Sequence[int],
+    leads: Set[int] = frozenset(),
 ) -> list[range]:
     """Return the pieces that most likely answer, one of each hit, in the order of the text.
 
     `fullness` is 1 for a row of full width. `shown` is the share of each row that another passage
     shows already, which does not count. `hits` are the rows of each hit, best first, and `counts`
     how many of each are shown: all of them, or a piece of so many. Counts beyond the rows of the
-    hits go to the rows after the best piece, then to those before it.
+    hits go to the rows after the best piece, then to those before it. A piece does not end with one
+    of `leads`, rows that lead to the next as "for example:" does.
     """
     sums = [
         0.0,
@@ -93,7 +95,10 @@ def choose_prose(
             return is_defining, round(sums[start + count] - sums[start], 6)
 
         starts = range(rows.start, rows.stop - count + 1)
-        return range(best := max(starts, key=score), best + count)
+        best = max(starts, key=score)
+        while best + count - 1 in leads and best + 1 in starts and count > 1:
+            best += 1
+        return range(best, best + count)
 
     return _choose_pieces(hits, counts, end=len(terms.rows), choose_piece=choose_piece)
 

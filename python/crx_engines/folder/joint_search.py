@@ -13,7 +13,7 @@ from crx.index.reader import IndexReader, describe_empty
 from crx.registry import NO_EMBEDDER
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search
-from crx.types import LEGS, Note, Passage, Result
+from crx.types import Note, Passage, Result
 from crx_engines.folder.joint_snapshot import JointSearcher
 
 
@@ -43,7 +43,6 @@ def search_jointly(
     request: SearchRequest,
     *,
     names: Sequence[str],
-    rerank: bool | None = None,
 ) -> JointResult:
     """Return the passages of all indexes that answer a query, best first.
 
@@ -72,9 +71,8 @@ def search_jointly(
         with_vectors = [each for each in opened if each.settings["embedder"] != NO_EMBEDDER]
         first = (with_vectors or opened)[0]
         joint = JointSearcher.over(searchers)
-        legs = request.legs or LEGS
         parameters = first.search_models.parameters(
-            legs, has_vectors=first.uses_vectors(legs, searchers), rerank=rerank
+            request, has_vectors=first.uses_vectors(request.legs, searchers)
         )
         found = run_search(request, parameters=parameters, searcher=joint)
         folder_of = joint.snapshot.folder_of

@@ -357,9 +357,7 @@ class MilvusSnapshot:
             rows = [
                 row
                 for row in rows
-                if condition.holds(
-                    elements_of(*(row[column] for column in columns))
-                )
+                if condition.holds(elements_of(*(row[column] for column in columns)))
             ]
         return sorted(rows, key=lambda row: int(row["doc"]))
 

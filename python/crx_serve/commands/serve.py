@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from starlette.middleware.cors import CORSMiddleware
 
 from crx.cli.index import summarize
 from crx.cli.options import existing_index, parse_settings, set_option
@@ -21,6 +22,7 @@ from crx.watch import BackgroundEmbedder
 from crx_serve.access import make_policy
 from crx_serve.added_folders import FolderAdder
 from crx_serve.app import create_app
+from crx_serve.behind_proxy import UnderPath, parse_root_path
 from crx_serve.guard import Guard
 from crx_serve.local_search import local_search_extension
 from crx_serve.local_socket import local_sockets
@@ -33,6 +35,8 @@ from crx_serve.service import SearchService
 from crx_serve.watched_index import IndexWatch
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from crx.watch import Visit
     from crx_serve.access import AccessPolicy
     from crx_serve.app import Extension
@@ -75,6 +79,20 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
     metavar="NAME",
     multiple=True,
     help="Name by which clients reach the server, such as that of a proxy; repeatable.",
+)
+@click.option(
+    "--allow-origin",
+    "origins",
+    metavar="URL",
+    multiple=True,
+    help="Origin, such as http://localhost:3000, whose pages may use /v1/; repeatable.  "
+    "[default: none]",
+)
+@click.option(
+    "--root-path",
+    default="",
+    metavar="PATH",
+    help="Path below which a proxy serves this server, such as /search.  [default: /]",
 )
 @click.option(
     "--with",
@@ -120,6 +138,8 @@ def command(
     port: int,
     token_file: Path | None,
     allowed_hosts: tuple[str, ...],
+    origins: tuple[str, ...],
+    root_path: str,
     generator: str,
     watched: bool,
     keep_missing: bool,
@@ -139,7 +159,10 @@ def command(
 
     if keep_missing and not watched:
         raise UsageError("--keep-missing wants --watch")
-    policy = make_policy(host=host, token=_read_token(token_file), allowed_hosts=allowed_hosts)
+    policy = make_policy(
+        host=host, token=_read_token(token_file), allowed_hosts=allowed_hosts, origins=origins
+    )
+    root = parse_root_path(root_path)
     if addable and not policy.token:
         raise UsageError("--allow-add wants a token; set CRX_TOKEN or --token-file")
     specs = (*indexes, *more_indexes) or (str(existing_index(None)),)
@@ -159,13 +182,14 @@ def command(
     try:
         listening = bind(host, port)
         address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}"
-        service.page_url = "" if host in _ANY_ADDRESS else address
-        app = Guard(
+        service.page_url = "" if host in _ANY_ADDRESS else f"{address}{root}"
+        guarded = Guard(
             create_app(service, extensions=load_extensions(service, policy, adder)),
             policy=policy,
             metrics=service.metrics,
             on_access=None if quiet else _log,
         )
+        app = open_to(guarded, root_path=root, origins=origins)
         with local_sockets([each.path for each in opened]) as (sockets, without):
             print_note(f"serving {', '.join(service.names)} at {address}")
             for path in without:
@@ -182,6 +206,20 @@ def command(
         service.close()
     print_note("stopped")
     return 0
+
+
+def open_to(app: ASGIApp, *, root_path: str, origins: Sequence[str]) -> ASGIApp:
+    """Return an application with a guard that a proxy and pages of other origins may use."""
+    if root_path:
+        app = UnderPath(app, root_path=root_path)
+    if origins:
+        # Without the cookie of the page: who uses the API of a server with a token has it.
+        headers = ["authorization", "content-type"]
+        methods = ["GET", "POST"]
+        app = CORSMiddleware(
+            app, allow_origins=origins, allow_methods=methods, allow_headers=headers
+        )
+    return app
 
 
 def _end_process() -> None:

@@ -213,7 +213,7 @@ class _PageRoutes:
             with contextlib.suppress(NotAnIndex, IndexFailure):
                 settings.append(self._service.index(each).configuration)
         return any(each.reranker for each in settings) and not any(
-            each.min_relevance for each in settings
+            each.rank_rerank_min_relevance for each in settings
         )
 
     def _form(self, form: SearchForm) -> Markup:

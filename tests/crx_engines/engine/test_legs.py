@@ -9,7 +9,7 @@ import pytest
 import crx
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.search import run_search
-from crx.types import LEGS, Result, Window
+from crx.types import Result, Window
 from crx_engines.engine.legs import make_searcher
 from crx_engines.folder.local_engine import LocalEngine
 
@@ -26,7 +26,8 @@ def test_an_engine_answers_as_the_folder_does(
         return run_search(request, parameters=parameters, searcher=make_searcher(snapshot))
 
     with crx.open(folder, create=False) as index, LocalEngine(folder).snapshot() as snapshot:
-        parameters = index.search_models.parameters(LEGS, has_vectors=True, rerank=False)
+        asked = SearchRequest(query="any", rerank=False)
+        parameters = index.search_models.parameters(asked, has_vectors=True)
         for query in QUERIES:
             expected = index.search(query, where=where, window=window, rerank=False)
             found = answer(query)

@@ -13,12 +13,12 @@ from crx.types import LEGS
 
 SETTINGS = {"embedder": "none", "reranker": ""}
 OFF = {
-    "code_definition": 0.0,
-    "code_names": 0.0,
-    "code_path": 0.0,
-    "code_file": 0.0,
-    "code_aside": 1.0,
-    "code_prose": 1.0,
+    "rank.code.definition": 0.0,
+    "rank.code.names": 0.0,
+    "rank.code.path": 0.0,
+    "rank.code.file": 0.0,
+    "rank.code.aside": 1.0,
+    "rank.code.prose": 1.0,
 }
 FILES = {
     "src/kettle.py": "def read_water(kettle):\n    return kettle.water\n",
@@ -74,7 +74,7 @@ def test_more_hits_than_are_ordered_keep_their_order_behind(tmp_path: Path) -> N
     folder.mkdir()
     for at in range(180):
         (folder / f"f{at}.py").write_text(f"boil(water)\nx{at} = boil(water, {at})\n")
-    with crx.open(tmp_path / "x.crx", settings={**SETTINGS, "bm25_depth": 180}) as index:
+    with crx.open(tmp_path / "x.crx", settings={**SETTINGS, "rank.bm25.depth": 180}) as index:
         index.add(folder)
         hits = index.search("boil water", k=190, window=0).hits
     scores = [hit.score for hit in hits]
@@ -83,6 +83,6 @@ def test_more_hits_than_are_ordered_keep_their_order_behind(tmp_path: Path) -> N
 
 
 def test_a_row_needs_a_score() -> None:
-    weights = {name.removeprefix("code_"): value for name, value in OFF.items()}
+    weights = {name.removeprefix("rank.code."): value for name, value in OFF.items()}
     with pytest.raises(ValueError, match="scores: 0 for 1 rows; give one a row"):
         rank_code("x", [(1, "a.py", "code", "")], np.empty(0, np.float32), **weights)

@@ -86,7 +86,7 @@ def test_the_copy_that_the_query_names_is_a_hit_of_its_own(tmp_path: Path) -> No
 
 def test_copies_are_hits_if_the_setting_is_off(tmp_path: Path) -> None:
     index_texts(tmp_path / "index", {"a": FOOTER, "b": FOOTER})
-    settings = {**WORDS, "copy_share": 0}
+    settings = {**WORDS, "rank.copies.share": 0}
     with crx.open_reader(tmp_path / "index", settings=settings) as index:
         assert [hit.copies for hit in index.search("leave the list").hits] == [0, 0]
 

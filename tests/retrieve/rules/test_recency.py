@@ -94,7 +94,9 @@ def test_documents_with_dates_are_raised_only_if_the_setting_is_on(tmp_path: Pat
         best = index.search("harbour").hits[0]
         assert best.uri == "note:2019"
         assert "recency" not in best.stages
-    with make(tmp_path / "notes.crx", recency=0.2, recency_field="date") as index:
+    with make(
+        tmp_path / "notes.crx", **{"rank.recency.weight": 0.2, "rank.recency.field": "date"}
+    ) as index:
         hits = index.search("harbour").hits
         by_age = {hit.uri: hit.stages["recency"].rank for hit in hits}
         assert by_age == {"note:2024": 1, "note:2021": 2, "note:2019": 3}
@@ -106,7 +108,7 @@ def test_files_have_their_own_time(tmp_path: Path) -> None:
     for at, name in enumerate(("old.md", "new.md", "older.md")):
         (tmp_path / name).write_text("The harbour opens in May.\n")
         os.utime(tmp_path / name, (0, (5, 9, 1)[at] * 365 * DAY))
-    with make(tmp_path / "notes.crx", recency=0.3) as index:
+    with make(tmp_path / "notes.crx", **{"rank.recency.weight": 0.3}) as index:
         index.add(*tmp_path.glob("*.md"))
         hits = index.search("harbour").hits
         by_age = {Path(hit.uri).name: hit.stages["recency"].rank for hit in hits}
@@ -120,6 +122,6 @@ def test_the_raise_is_shown_by_explain(
     (tmp_path / "harbour.md").write_text("The harbour opens in May.\n")
     run = Crx(capsys)
     assert run("index", "harbour.md", "-q", "--embedder", "hashed").code == 0
-    shown = run("search", "harbour", "--explain", "--set", "recency=0.2").out
+    shown = run("search", "harbour", "--explain", "--set", "rank.recency.weight=0.2").out
     assert "recency 1 (0.200)" in shown
     assert "recency" not in run("search", "harbour", "--explain").out

@@ -20,7 +20,6 @@ from crx.models.card import write_card
 from crx.retrieve.rules.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS
-from crx.retrieve.timed_scoring import ScoringSpeed
 from crx.services.destination import Destination
 from crx.types import Ranking
 
@@ -55,19 +54,6 @@ class SlowingReranker(TableReranker):
         slow = max(0, len(self.texts_scored) + len(texts) - self._after)
         self.now += 9 * min(slow, len(texts)) * self._ms / 1000
         return super().score(query, texts)
-
-
-class ReadingReranker(TableReranker):
-    """A reranker whose time is that of the characters, with the query's, and which can be slow."""
-
-    def __init__(self, *, ms_per_char: float) -> None:
-        super().__init__({})
-        self.ms_per_char = ms_per_char
-
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.texts_scored += texts
-        self.now += sum(len(query) + len(text) for text in texts) * self.ms_per_char / 1000
-        return np.array([(1 + text.count("w")) / 500 for text in texts], np.float32)
 
 
 class RemoteReranker(TableReranker):
@@ -194,96 +180,23 @@ def test_batches_grow_with_the_threads_and_those_of_a_service_with_the_time(
     assert batches(RemoteReranker(scores, ms=5)) == [2, 29, 9]
 
 
-def test_where_fewer_than_ten_fit_the_fused_order_stays_and_a_note_says_so(
+def test_a_few_candidates_that_were_scored_count_and_a_note_says_how_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     texts = [str(key) for key in range(30)]
-    table = TableReranker({text: 0.1 + int(text) / 100 for text in texts}, ms=40)
+    table = TableReranker({text: 0.1 + int(text) / 100 for text in texts}, ms=70)
     monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
     found = rerank("q", fused_of(*range(30)), texts, reranker=table, weight=1.0, ms=300)
-    assert found.ranking.keys.tolist() == list(range(30))
-    assert (found.scored_count, len(table.texts_scored)) == (0, 2)
-    assert found.notes == (
-        "not reranked: fewer than 10 of 30 candidates fit into 300 ms; rerank_ms=3000 gives more "
-        "time",
-    )
+    assert table.texts_scored == texts[:4]
+    assert found.ranking.keys.tolist() == [3, 2, 1, 0, *range(4, 30)]
+    assert found.notes == ("reranked 4 of 30 within 300 ms",)
 
 
-WHOLE = ["w" * (200 - n) + "_" * n for n in range(30)]
-EXCERPTS = [text[100:] for text in WHOLE]
-
-
-def reranked_excerpts(
-    table: ReadingReranker,
-    *,
-    speed: ScoringSpeed | None = None,
-    ms: float = 300,
-    min_relevance: float = 0,
-) -> RerankResult:
-    return rerank(
-        "q",
-        fused_of(*range(30)),
-        WHOLE,
-        reranker=table,
-        weight=1.0,
-        ms=ms,
-        clock=lambda: table.now,
-        min_relevance=min_relevance,
-        excerpts=lambda: EXCERPTS,
-        speed=speed,
-    )
-
-
-def test_if_fewer_than_ten_fit_whole_excerpts_are_scored_and_a_note_says_so() -> None:
-    table = ReadingReranker(ms_per_char=0.16)
-    found = reranked_excerpts(table)
-    assert table.texts_scored[:2] == WHOLE[:2]
-    assert table.texts_scored[2:] == EXCERPTS[: found.scored_count]
-    assert found.scored_count == 14
-    assert found.notes == ("reranked 14 of 30, by excerpts, within 300 ms",)
-    assert table.now <= 0.3
-    # The longer chunks are the better ones to this reranker.
-    assert found.ranking.keys.tolist() == list(range(30))
-
-
-def test_if_too_few_excerpts_fit_the_fused_order_stays() -> None:
-    table = ReadingReranker(ms_per_char=0.3)
-    found = reranked_excerpts(table)
-    assert (found.scored_count, found.ranking.keys.tolist()) == (0, list(range(30)))
-    assert found.notes[0].startswith("not reranked: fewer than 10 of 30 candidates fit")
-    assert table.texts_scored == WHOLE[:2]
-
-
-def test_no_excerpt_is_scored_after_the_time_is_up() -> None:
-    table, speed = ReadingReranker(ms_per_char=5), ScoringSpeed()
-    assert reranked_excerpts(table, speed=speed).scored_count == 0
-    assert table.texts_scored == WHOLE[:2]
-    # The next search measures the speed with excerpts, which are shorter.
-    assert reranked_excerpts(table, speed=speed).scored_count == 0
-    assert table.texts_scored == [*WHOLE[:2], *EXCERPTS[:2]]
-
-
-def test_a_threshold_compares_whole_texts_alone() -> None:
-    table = ReadingReranker(ms_per_char=0.16)
-    assert reranked_excerpts(table, min_relevance=0.1).scored_count == 0
-    assert table.texts_scored == WHOLE[:2]
-    table.ms_per_char = 0.01
-    assert reranked_excerpts(table, min_relevance=0.1).scored_count == 30
-
-
-def test_a_service_is_sent_no_excerpts() -> None:
-    table = RemoteReranker(dict.fromkeys((*WHOLE, *EXCERPTS), 0.5), ms=40)
-    options = {"weight": 1.0, "ms": 300, "clock": lambda: table.now}
-    found = rerank(
-        "q",
-        fused_of(*range(30)),
-        WHOLE,
-        reranker=table,
-        excerpts=lambda: EXCERPTS,
-        **options,  # type: ignore[arg-type]
-    )
-    assert (found.scored_count, table.texts_scored) == (0, WHOLE[:2])
-    assert [note.split(" ")[0] for note in found.notes] == ["sending", "not"]
+def test_two_candidates_are_scored_however_slow_the_machine_is() -> None:
+    table = TableReranker(RISING, ms=900)
+    found = reranked(table, weight=1.0, ms=300, clock=lambda: table.now)
+    assert (found.scored_count, table.texts_scored) == (2, ["c", "a"])
+    assert found.ranking.keys.tolist() == [10, 30, 20]
 
 
 def test_a_note_tells_what_was_sent_to_a_service() -> None:
@@ -302,34 +215,6 @@ def test_a_note_tells_what_was_sent_to_a_service_that_failed() -> None:
         "sending 1 query, 3 chunks (3 bytes of text) to rerank.example.com",
         "not reranked: table: failed; add it again",
     )
-
-
-def test_whole_texts_that_were_too_slow_are_tried_again_when_the_machine_is_fast_again() -> None:
-    table, speed = ReadingReranker(ms_per_char=0.16), ScoringSpeed()
-    assert reranked_excerpts(table, speed=speed).scored_count == 14
-    table.texts_scored.clear()
-    assert reranked_excerpts(table, speed=speed).scored_count == 18
-    assert table.texts_scored == EXCERPTS[:18]
-    table.ms_per_char = 0.01
-    assert reranked_excerpts(table, speed=speed).scored_count == 30
-    table.texts_scored.clear()
-    assert reranked_excerpts(table, speed=speed).notes == ()
-    assert table.texts_scored == WHOLE
-
-
-def test_without_a_limit_of_time_texts_are_read_whole() -> None:
-    table = ReadingReranker(ms_per_char=9)
-    assert reranked_excerpts(table, ms=0).notes == ()
-    assert table.texts_scored == WHOLE
-
-
-def test_fewer_than_ten_candidates_are_reranked_if_all_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = TableReranker(RISING, ms=90)
-    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
-    assert reranked(table, ms=300).scored_count == 3
-    few = reranked(table, ms=200)
-    assert few.scored_count == 0
-    assert few.notes[0].startswith("not reranked: fewer than 3 of 3 candidates fit into 200 ms")
 
 
 def test_a_time_limit_that_is_not_reached_is_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,21 +359,21 @@ def test_a_call_overrides_whether_hits_are_reranked(docs: Path) -> None:
 
 
 def test_candidates_beyond_the_depth_have_no_score_of_the_reranker(docs: Path) -> None:
-    hits = make_index(docs, rerank_depth=1).search("whale song").hits
+    hits = make_index(docs, **{"rank.rerank.depth": 1}).search("whale song").hits
     assert ["rerank" in hit.stages for hit in hits] == [True] + [False] * (len(hits) - 1)
     assert len(hits) > 1
 
 
 def test_a_relevance_threshold_without_a_reranker_is_an_error(docs: Path) -> None:
-    result = make_index(docs, min_relevance=0.8).search("krill tonnes")
+    result = make_index(docs, **{"rank.rerank.min_relevance": 0.8}).search("krill tonnes")
     assert [hit.stages["rerank"].score > 0.8 for hit in result.hits] == [True]
-    with pytest.raises(UsageError, match=r"min_relevance is 0\.8, and only a reranker's scores"):
-        make_index(docs, min_relevance=0.8, reranker="").search("krill")
+    with pytest.raises(UsageError, match=r"min_relevance is 0\.8, and only a"):
+        make_index(docs, reranker="", **{"rank.rerank.min_relevance": 0.8}).search("krill")
     with pytest.raises(UsageError, match="only a reranker's scores"):
-        make_index(docs, min_relevance=0.8).search("krill", rerank=False)
+        make_index(docs, **{"rank.rerank.min_relevance": 0.8}).search("krill", rerank=False)
 
 
-@pytest.mark.parametrize("name", ["min_relevance", "rerank_weight"])
+@pytest.mark.parametrize("name", ["rank.rerank.min_relevance", "rank.rerank.weight"])
 def test_a_share_above_1_is_refused(name: str, docs: Path) -> None:
     with pytest.raises(UsageError, match=f"{name} must be at most 1, not 2"):
         make_index(docs, **{name: 2})

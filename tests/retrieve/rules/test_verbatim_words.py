@@ -97,7 +97,7 @@ def names_of(word: str, count: int) -> dict[str, str]:
 def test_copies_with_the_word_displace_no_other_hits(tmp_path: Path, copy_share: float) -> None:
     copies = {f"copies/{n}": f"{OTHER * 4}A quoll. {OTHER * 4}" for n in range(20)}
     texts = names_of("quoll", 25) | copies
-    with index_texts(tmp_path / "index", texts, copy_share=copy_share) as index:
+    with index_texts(tmp_path / "index", texts, **{"rank.copies.share": copy_share}) as index:
         hits = index.search("quoll", k=10).hits
     folders = [hit.uri.split("/")[0] for hit in hits]
     assert folders == (["copies"] + ["names"] * 9 if copy_share else ["copies"] * 10)

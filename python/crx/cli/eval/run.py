@@ -36,8 +36,9 @@ from crx.evaluate.pipeline_config import CHUNKS, PromptFill, contexts_name
     "--recency",
     type=click.FloatRange(0, 1),
     metavar="X",
-    help="Also measure with the scores of newer documents raised by up to X; --set recency_field="
-    "NAME names the field of their dates.  [default: the setting recency, off]",
+    help="Also measure with the scores of newer documents raised by up to X; "
+    "--set rank.recency.field=NAME names the field of their dates.  [default: the setting "
+    "rank.recency.weight, off]",
 )
 @failed_at_option
 @set_option
@@ -75,7 +76,10 @@ def command(
         chunk_chars=chunk_chars,
         embedder=embedder,
         rerank=rerank,
-        assignments=(*assignments, *([] if recency is None else [f"recency={recency}"])),
+        assignments=(
+            *assignments,
+            *([] if recency is None else [f"rank.recency.weight={recency}"]),
+        ),
         progress=progress,
         as_json=as_json,
         failed_at=failed_at,

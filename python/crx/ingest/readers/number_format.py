@@ -14,11 +14,14 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from crx.ingest.readers.date_format import FIELDS, ISO_DATE, ISO_TIME, show_date
+from crx._native import show_date, show_general, show_places
 
 GENERAL = "General"
+ISO_DATE, ISO_TIME = "yyyy-mm-dd", "hh:mm:ss"
+# Fields under other names: years of other calendars are those of the common one, eras are left out.
+_FIELDS = {"e": "yyyy", "ee": "yyyy", "b": "yyyy", "bb": "yyyy", "bbbb": "yyyy", "yyy": "yyyy"}
 # The formats that a workbook names by number alone. Those of dates that follow the system, among
 # them the ones of East Asian systems, are ISO 8601.
 BUILT_IN = {
@@ -49,6 +52,15 @@ Kind = Literal[
     "text", "digit", "point", "comma", "percent", "exponent", "slash", "date", "general", "at"
 ]
 Token = tuple[Kind, str]
+# A row of digits: the text before, whether thousands have commas, decimals, the text after, and
+# the decimals to shift by. The core shows it.
+_Places: TypeAlias = tuple[str, bool, int, str, int]
+# The same, and whether a number below zero has a minus.
+Places: TypeAlias = tuple[str, bool, int, str, int, bool]
+# A format that the core shows: a row of digits, or the tokens of a date. None is for another.
+Format: TypeAlias = Places | tuple[Token, ...] | None
+# Those of numbers above zero, below zero and of zero.
+FormatsBySign: TypeAlias = tuple[Format, Format, Format]
 
 _TOKEN = re.compile(
     r"""
@@ -60,7 +72,7 @@ _TOKEN = re.compile(
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-_PLAIN_PLACES = re.compile(r"(?:(#,##)|#*)0(?:\.(0+))?")
+_ONE_ROW = re.compile(r"(?:(#,##)|#*)0(?:\.(0+))?")
 _CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*([+-]?\d+(?:\.\d+)?)")
 _ELAPSED = re.compile(r"h+|m+|s+", re.IGNORECASE)
 _SYSTEM = {"$-f800": ISO_DATE, "$-f400": ISO_TIME, "$-x-sysdate": ISO_DATE, "$-x-systime": ISO_TIME}
@@ -74,7 +86,7 @@ class _Section:
     operator: str = ""
     limit: float = 0.0
     kinds: frozenset[str] = frozenset()
-    plain: tuple[str, str, Decimal, str, int] | None = None  # see `_plain_places`
+    places: _Places | None = None
 
     def accepts(self, value: float) -> bool:
         if self.operator in ("<", "<="):
@@ -104,13 +116,9 @@ def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
     if "general" in section.kinds or ("at" in section.kinds and "digit" not in section.kinds):
         number = show_general(abs(value) if is_absolute else value)
         return _fill_in(section.tokens, number)
+    if section.places:
+        return show_places(value, (*section.places, not is_absolute))
     exact = _exact(abs(value))
-    if section.plain:
-        before, positions, unit, after, shift = section.plain
-        exact = exact.scaleb(shift, _CONTEXT) if shift else exact
-        number = format(exact.quantize(unit, ROUND_HALF_UP, _CONTEXT), positions)
-        sign = "-" if value < 0 and not is_absolute and number.strip("0.,") else ""
-        return f"{sign}{before}{number}{after}"
     if "exponent" in section.kinds:
         shown, is_zero = _show_scientific(exact, section.tokens)
     elif "slash" in section.kinds and (fraction := _show_fraction(exact, section.tokens)):
@@ -120,6 +128,29 @@ def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
     return f"-{shown}" if value < 0 and not is_absolute and not is_zero else shown
 
 
+def formats_by_sign(code: str) -> FormatsBySign:
+    """Return the formats of numbers above zero, below zero and of zero.
+
+    None stands for one that the core does not know, or that depends on more than the sign.
+    """
+    sections = _parse(code)
+    if any(section.operator for section in sections):
+        return None, None, None
+    above, below, zero = (_choose(sections, value) for value in (1.0, -1.0, 0.0))
+    return _known(*above), _known(*below), _known(*zero)
+
+
+def _known(section: _Section, is_absolute: bool) -> Format:  # noqa: FBT001 - of `_choose`
+    if "date" in section.kinds:
+        return section.tokens
+    return (*section.places, not is_absolute) if section.places else None
+
+
+def formats_text(code: str) -> bool:
+    """Return whether a format shows texts otherwise than as they are."""
+    return show_text("x", code) != "x"
+
+
 def show_text(value: str, code: str) -> str:
     """Return a text as the format shows it: in its section of texts, or as it is."""
     if code == GENERAL or "@" not in code:
@@ -127,19 +158,6 @@ def show_text(value: str, code: str) -> str:
     sections = _parse(code)
     section = sections[3] if len(sections) > 3 else sections[-1]
     return _fill_in(section.tokens, value) if "at" in section.kinds else value
-
-
-def show_general(value: float) -> str:
-    """Return a number with up to 15 significant digits, a whole number without a fraction."""
-    if abs(value) < _EXACT and value.is_integer():
-        return str(int(value))
-    if not isfinite(value):
-        return str(value)
-    written = repr(value)
-    if len(written) <= _DIGITS and "e" not in written:
-        return written
-    exact = _exact(value).normalize()
-    return f"{exact:f}" if -5 < exact.adjusted() <= _DIGITS else f"{float(exact)!r}".upper()
 
 
 def _fill_in(tokens: tuple[Token, ...], value: str) -> str:
@@ -182,29 +200,24 @@ def _parse_short(code: str) -> tuple[_Section, ...]:
 
 def _section(tokens: Sequence[Token], operator: str, limit: float) -> _Section:
     kinds = frozenset(kind for kind, _ in tokens)
-    return _Section(tuple(tokens), operator, limit, kinds, _plain_places(tokens))
+    return _Section(tuple(tokens), operator, limit, kinds, _one_row(tokens))
 
 
-def _plain_places(tokens: Sequence[Token]) -> tuple[str, str, Decimal, str, int] | None:
-    """Return how a section of most workbooks, such as `#,##0.00 "km"` or `0%`, shows a number.
-
-    That is the text before, the format for Python, the unit to round to, the text after and the
-    decimals to shift by; None for a section that does more.
-    """
+def _one_row(tokens: Sequence[Token]) -> _Places | None:
+    """Return a section of most workbooks, such as `#,##0.00 "km"` or `0%`, None for another."""
     positions = [at for at, (kind, _) in enumerate(tokens) if kind in ("digit", "point", "comma")]
     if not positions:
         return None
     start, end = positions[0], positions[-1] + 1
     written = "".join(text for _, text in tokens[start:end])
     outside = (*tokens[:start], *tokens[end:])
-    match = _PLAIN_PLACES.fullmatch(written)
+    match = _ONE_ROW.fullmatch(written)
     if not match or not all(kind in ("text", "percent") for kind, _ in outside):
         return None
     before = "".join(text for _, text in tokens[:start])
     after = "".join(text for _, text in tokens[end:])
     shift = 2 * sum(1 for kind, _ in outside if kind == "percent")
-    unit = Decimal(1).scaleb(-len(match[2] or ""))
-    return before, ",f" if match[1] else "f", unit, after, shift
+    return before, bool(match[1]), len(match[2] or ""), after, shift
 
 
 def _token(kind: str, text: str) -> Token:
@@ -216,7 +229,7 @@ def _token(kind: str, text: str) -> Token:
         case "fill":
             return "text", ""
         case "date":
-            return "date", FIELDS.get(text.lower(), text.lower())
+            return "date", _FIELDS.get(text.lower(), text.lower())
         case (
             "digit" | "point" | "comma" | "percent" | "exponent" | "slash" | "general" | "at"
         ) as same:

@@ -29,10 +29,13 @@ class SheetCells:
         """Add a row by its number from 1; `cells` are by column, and each is one line."""
         filled = tuple(sorted(column for column, cell in cells.items() if cell))
         if filled:
-            columns = self._columns.setdefault(filled, filled)
-            joined = "\t".join(cells[column] for column in columns)
-            self._rows.append((number, columns, joined))
-            self._count(len(joined) + 1)
+            self.add_joined(number, filled, "\t".join(cells[column] for column in filled))
+
+    def add_joined(self, number: int, columns: tuple[int, ...], joined: str) -> None:
+        """Add a row with its filled columns in order, and their cells with tabs between."""
+        columns = self._columns.setdefault(columns, columns)
+        self._rows.append((number, columns, joined))
+        self._count(len(joined) + 1)
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows with their numbers, each with a cell for every column of the sheet."""

@@ -6,7 +6,7 @@ follow the rows.
 
 from __future__ import annotations
 
-from crx.ingest.readers.number_format import show_general
+from crx._native import show_general
 from crx.ingest.readers.sheet_cells import MOST_COLUMNS, SheetCells
 from crx.ingest.readers.sheet_text import one_line
 from crx.ingest.readers.xml_package import Archive, number

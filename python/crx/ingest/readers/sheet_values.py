@@ -17,8 +17,8 @@ from python_calamine import (
     ZipError,
 )
 
+from crx._native import show_general
 from crx.errors import InputError
-from crx.ingest.readers.number_format import show_general
 from crx.ingest.readers.sheet_cells import SheetCells
 from crx.ingest.readers.sheet_text import one_line
 

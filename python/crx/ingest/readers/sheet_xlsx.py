@@ -6,15 +6,26 @@ A formula is its stored result, or else itself. Comments and the texts of drawin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 from xml.etree.ElementTree import Element
 
+from crx._native import SheetRows, SheetStrings
+from crx.errors import InputError
 from crx.ingest.readers.drawings import drawing_lines
 from crx.ingest.readers.left_out import LeftOut
-from crx.ingest.readers.number_format import GENERAL, format_code, show_number, show_text
+from crx.ingest.readers.number_format import (
+    GENERAL,
+    FormatsBySign,
+    format_code,
+    formats_by_sign,
+    formats_text,
+    show_number,
+    show_text,
+)
 from crx.ingest.readers.sheet_cells import SheetCells, column_number
-from crx.ingest.readers.sheet_text import one_line
 from crx.ingest.readers.xml_package import (
     Archive,
     attribute,
@@ -25,7 +36,9 @@ from crx.ingest.readers.xml_package import (
     related,
     relationships,
 )
-from crx.ingest.readers.xml_stream import stream_xml
+from crx.ingest.readers.xml_stream import as_utf8
+
+Style: TypeAlias = tuple[FormatsBySign, bool]
 
 _MAIN = "xl/workbook.xml"
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -40,8 +53,8 @@ class XlsxBook:
 
     archive: Archive
     sheets: tuple[tuple[str, str], ...]  # the name and the part of each that is visible
-    strings: Sequence[str]
-    codes: Mapping[str, str]  # number formats by the style of a cell
+    strings: SheetStrings
+    codes: Sequence[str]  # number formats by the style of a cell
     from_1904: bool
 
 
@@ -64,8 +77,8 @@ def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
     return XlsxBook(
         archive,
         tuple(sheets),
-        _read_strings(archive, strings) if strings in archive else (),
-        left_out.attempt("number formats", lambda: _read_codes(archive, styles), plain={}),
+        _read_strings(archive, strings),
+        left_out.attempt("number formats", lambda: _read_codes(archive, styles), plain=[]),
         epoch in ("1", "true", "on"),
     )
 
@@ -73,7 +86,7 @@ def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
 def read_sheet(book: XlsxBook, name: str, part: str, left_out: LeftOut) -> SheetCells:
     """Return the cells of a sheet; raise `InputError` if it is damaged."""
     cells = SheetCells(name)
-    stream_xml(book.archive.stream(part), _SheetHandler(book, cells), part=part)
+    _read_rows(book, part, cells)
     for kind, add in (("comments", _add_comments), ("drawings", _add_drawings)):
         left_out.attempt(
             f"{kind} of sheet {cells.name}", _adding(add, book.archive, part, cells), plain=None
@@ -87,140 +100,66 @@ def _adding(
     return lambda: add(archive, part, cells)
 
 
-class _StringsHandler:
-    """The shared strings of a workbook, without their readings."""
-
-    def __init__(self) -> None:
-        self.strings: list[str] = []
-        self._parts: list[str] | None = None
-        self._is_text = False
-        self._readings = 0
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        name = name.rpartition(":")[2]
-        if name == "si":
-            self._parts = []
-        elif name == "rPh":
-            self._readings += 1
-        self._is_text = name == "t" and not self._readings
-
-    def end(self, name: str) -> None:
-        name = name.rpartition(":")[2]
-        self._is_text = False
-        if name == "rPh":
-            self._readings -= 1
-        elif name == "si" and self._parts is not None:
-            self.strings.append(one_line(_plain("".join(self._parts))))
-            self._parts = None
-
-    def text(self, text: str) -> None:
-        if self._is_text and self._parts is not None:
-            self._parts.append(text)
+def _read_rows(book: XlsxBook, part: str, cells: SheetCells) -> None:
+    """Add the rows of a sheet to its cells; the core parses them and shows most numbers."""
+    styles = [_style(code) for code in book.codes]
+    rows = SheetRows(book.strings, styles, from_1904=book.from_1904)
+    with _naming(part):
+        for piece in as_utf8(book.archive.stream(part)):
+            values = rows.feed(piece)
+            for row in rows.take_rows([_show(book, *value) for value in values]):
+                cells.add_joined(*row)
+        rows.close()
+    cells.uncomputed = rows.uncomputed
 
 
-class _SheetHandler:
-    """The rows of a sheet, which are added to its cells as they end."""
-
-    def __init__(self, book: XlsxBook, cells: SheetCells) -> None:
-        self._book = book
-        self._cells = cells
-        self._columns: dict[str, int] = {}
-        self._row = 0
-        self._column = -1
-        self._filled: dict[int, str] = {}
-        self._type = self._style = ""
-        self._value: list[str] = []
-        self._formula: list[str] = []
-        self._into: list[str] | None = None
-        self._readings = 0
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        name = name.rpartition(":")[2]
-        if name == "c":
-            self._column = self._column_of(attributes.get("r", ""))
-            self._type, self._style = attributes.get("t", "n"), attributes.get("s", "0")
-            self._value, self._formula = [], []
-        elif name == "v" or (name == "t" and not self._readings):
-            self._into = self._value
-        elif name == "f":
-            self._into = self._formula
-        elif name == "rPh":
-            self._readings += 1
-        elif name == "row":
-            self._row = number(attributes.get("r", ""), default=self._row + 1)
-            self._column = -1
-            self._filled = {}
-
-    def end(self, name: str) -> None:
-        name = name.rpartition(":")[2]
-        self._into = None
-        if name == "c":
-            if (self._value or self._formula) and self._column >= 0:
-                self._filled[self._column] = self._show()
-        elif name == "row":
-            self._cells.add_row(self._row, self._filled)
-        elif name == "rPh":
-            self._readings -= 1
-
-    def text(self, text: str) -> None:
-        if self._into is not None:
-            self._into.append(text)
-
-    def _column_of(self, reference: str) -> int:
-        letters = reference.rstrip("0123456789")
-        if not letters:
-            return self._column + 1
-        if letters not in self._columns:
-            self._columns[letters] = column_number(letters)
-        return self._columns[letters]
-
-    def _show(self) -> str:
-        """Return a cell as it is shown, a formula without a result as it is written."""
-        value = "".join(self._value)
-        code = self._book.codes.get(self._style, GENERAL)
-        match self._type:
-            case "s":
-                at = number(value, default=-1)
-                found = self._book.strings[at] if 0 <= at < len(self._book.strings) else ""
-                return found if code == GENERAL else one_line(show_text(found, code))
-            case "str" | "inlineStr":
-                return one_line(show_text(_plain(value), code))
-            case "b":
-                return {"1": "TRUE", "0": "FALSE"}.get(value, value)
-            case "e":
-                return one_line(value)
-        if not value.strip():
-            self._cells.uncomputed += 1
-            return one_line(f"={''.join(self._formula)}")
-        try:
-            shown = show_number(float(value), code, from_1904=self._book.from_1904)
-        except (ValueError, OverflowError):  # a date as text, or no number
-            shown = value
-        return one_line(shown)
+def _style(code: str) -> Style | None:
+    """Return how a format shows numbers by their sign, and whether it has one of texts."""
+    return None if code == GENERAL else (formats_by_sign(code), formats_text(code))
 
 
-def _read_strings(archive: Archive, part: str) -> list[str]:
-    handler = _StringsHandler()
-    stream_xml(archive.stream(part), handler, part=part)
-    return handler.strings
+def _show(book: XlsxBook, style: int, value: float | str) -> str:
+    """Return a value in a format that is no row of digits."""
+    code = book.codes[style]
+    if isinstance(value, str):
+        return show_text(value, code)
+    return show_number(value, code, from_1904=book.from_1904)
 
 
-def _read_codes(archive: Archive, part: str) -> dict[str, str]:
-    """Return the codes of the number formats by the styles of cells, without the general one."""
+def _read_strings(archive: Archive, part: str) -> SheetStrings:
+    strings = SheetStrings()
     if part not in archive:
-        return {}
+        return strings
+    with _naming(part):
+        for piece in as_utf8(archive.stream(part)):
+            strings.feed(piece)
+        strings.close()
+    return strings
+
+
+@contextmanager
+def _naming(part: str) -> Iterator[None]:
+    """Name the part in an error of the core."""
+    try:
+        yield
+    except ValueError as failed:
+        raise InputError(f"is damaged: part {part} {failed}") from failed
+
+
+def _read_codes(archive: Archive, part: str) -> list[str]:
+    """Return the codes of the number formats, by the number of the style of a cell."""
+    if part not in archive:
+        return []
     root = archive.read_xml(part)
     own = {
         number(attribute(each, "numFmtId"), default=-1): attribute(each, "formatCode")
         for each in find(root, "numFmts") or ()
     }
-    codes = {}
     styles = find(root, "cellXfs")
-    for style, each in enumerate(() if styles is None else children(styles, "xf")):
-        code = format_code(number(attribute(each, "numFmtId")), own)
-        if code != GENERAL:
-            codes[str(style)] = code
-    return codes
+    return [
+        format_code(number(attribute(each, "numFmtId")), own)
+        for each in (() if styles is None else children(styles, "xf"))
+    ]
 
 
 def _plain(text: str) -> str:

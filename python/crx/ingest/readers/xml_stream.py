@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import codecs
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -17,6 +18,15 @@ class XmlHandler(Protocol):
     def end(self, name: str) -> None: ...
 
     def text(self, text: str) -> None: ...
+
+
+def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pieces of an XML text in UTF-8, whose other encoding has a byte order mark."""
+    decoder = None
+    for at, piece in enumerate(pieces):
+        if at == 0 and piece.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+        yield decoder.decode(piece).encode() if decoder else piece
 
 
 def stream_xml(pieces: Iterable[bytes], handler: XmlHandler, *, part: str) -> None:

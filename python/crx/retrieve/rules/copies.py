@@ -37,7 +37,8 @@ class CopyFolding:
     @staticmethod
     def of(settings: Settings) -> CopyFolding | None:
         """Return the rule with the values of some settings, None if copies are hits."""
-        return CopyFolding(share=settings.copy_share) if settings.copy_share else None
+        share = settings.rank_copies_share
+        return CopyFolding(share=share) if share else None
 
     def applies(self, search: Search) -> bool:
         """Return whether a candidate may have a copy."""

@@ -55,12 +55,12 @@ class Recency:
     @staticmethod
     def of(settings: Settings) -> Recency | None:
         """Return the rule with the values of some settings, None if time does not count."""
-        if not settings.recency:
+        if not settings.rank_recency_weight:
             return None
         return Recency(
-            weight=settings.recency,
-            half_life_days=settings.recency_days,
-            field=settings.recency_field,
+            weight=settings.rank_recency_weight,
+            half_life_days=settings.rank_recency_days,
+            field=settings.rank_recency_field,
         )
 
     def applies(self, search: Search) -> bool:

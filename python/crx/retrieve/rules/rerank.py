@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crx.errors import ModelError
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Remote, Reranker
 from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
-from crx.retrieve.reranked_text import situated_excerpts, situated_text
+from crx.retrieve.rows import ChunkRow
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_state import Search
-from crx.retrieve.timed_scoring import ScoringSpeed, TimedScoring
+from crx.retrieve.timed_scoring import TimedScoring
 from crx.sending import sending_notice, text_bytes
 from crx.types import Note, Ranking
-
-# If fewer candidates than these, or than there are, can be read whole, excerpts are read. If too
-# few of these can be read, the fused order stays: it is the same in every search, and a few scores
-# change it by chance.
-LEAST_SCORED = 10
 
 
 class RerankResult(NamedTuple):
@@ -49,8 +44,7 @@ class Rerank:
 
     `reads` candidates are scored at most. `asked` tells whether this search asked for it: then a
     query in a language that the reranker does not read is noted. `clock` tells the seconds that
-    `ms` limits; None is the machine's. `speed` is that of earlier searches. Without `by_excerpts`
-    candidates are read whole or not at all.
+    `ms` limits; None is the machine's.
     """
 
     name: ClassVar[str] = "rerank"
@@ -62,8 +56,6 @@ class Rerank:
     cache: ScoreCache
     asked: bool = True
     clock: Callable[[], float] | None = None
-    speed: ScoringSpeed | None = None
-    by_excerpts: bool = True
 
     def applies(self, search: Search) -> bool:
         """Return True: what the reranker does not read is seen by the query and the texts."""
@@ -95,10 +87,6 @@ class Rerank:
             in_place=unread | is_code,
             cache=self.cache,
             clock=self.clock,
-            excerpts=partial(situated_excerpts, search.query, candidates)
-            if self.by_excerpts
-            else None,
-            speed=self.speed,
         )
         limit = reranked.limit
         if not limit and unread.any():
@@ -124,8 +112,6 @@ def rerank(
     in_place: NDArray[np.bool_] | None = None,
     cache: ScoreCache | None = None,
     clock: Callable[[], float] | None = None,
-    excerpts: Callable[[], Sequence[str]] | None = None,
-    speed: ScoringSpeed | None = None,
 ) -> RerankResult:
     """Rerank the head of a fused ranking.
 
@@ -137,10 +123,8 @@ def rerank(
     result are the fused ones, by rank.
 
     `ms` limits the time, by `clock` in seconds: candidates are scored from the best down while they
-    fit; 0 is no limit. If fewer than `LEAST_SCORED` fit, and not all, `excerpts` are scored, one
-    for each of `texts`; if too few of these fit, the fused order is returned with a note. `speed`
-    is that of earlier calls: texts that were too slow then are not tried. A candidate that scores
-    below `min_relevance` is dropped, and no excerpts are scored then; one without a score stays.
+    fit, and the first in any case; 0 is no limit. A candidate that scores below `min_relevance` is
+    dropped; one without a score stays.
     `langs` are the languages of the index: a query in a language that the reranker does not declare
     is not reranked. `cache` keeps scores between calls.
 
@@ -156,37 +140,15 @@ def rerank(
     candidates = np.arange(len(texts))
     if in_place is not None:
         candidates = candidates[~in_place]
-    least = min(LEAST_SCORED, len(candidates))
     cache = ScoreCache() if cache is None else cache
-    # Another request to a service would take as long, and send as much again. Excerpts have lower
-    # scores than whole texts, so a threshold would drop others.
-    if isinstance(reranker, Remote) or min_relevance:
-        excerpts = None
-    scoring = TimedScoring(reranker, query, ms=ms, cache=cache, clock=clock, speed=speed)
-    read, form = [texts[at] for at in candidates.tolist()], ""
-    scores = np.empty(0, np.float32)
+    scoring = TimedScoring(reranker, query, ms=ms, cache=cache, clock=clock)
     try:
-        is_tried = excerpts is None or scoring.expects(read, least=least)
-        if is_tried:
-            scores = scoring.score(read, least=least)
-        if excerpts is not None and len(scores) < least:
-            short = excerpts()
-            read, form = [short[at] for at in candidates.tolist()], ", by excerpts,"
-            # A speed of an earlier search is measured again; one of this search holds.
-            if not is_tried or scoring.expects(read, least=least):
-                scores = scoring.score(read, least=least)
+        scores = scoring.score([texts[at] for at in candidates.tolist()])
     except ModelError as error:
         return _not_reranked(
             fused, notes=(*_sending(reranker, scoring.given), f"not reranked: {error}")
         )
     notes = _sending(reranker, scoring.given)
-    if len(scores) < least:
-        note = Note(
-            f"not reranked: fewer than {least} of {len(candidates)} candidates fit into "
-            f"{ms:g} ms; rerank_ms={ms * 10:g} gives more time",
-            "limit",
-        )
-        return _not_reranked(fused, notes=(*notes, note))
     positions = candidates[: len(scores)]
     scored = _sort_by_score(fused.keys[positions], scores)
     order = fused.keys.copy()
@@ -196,12 +158,16 @@ def rerank(
     kept = ~np.isin(order, scored.keys[scored.scores < min_relevance])
     if dropped := len(order) - int(kept.sum()):
         notes.append(f"dropped {dropped} of {len(scores)} below a relevance of {min_relevance:g}")
-    if len(scores) < len(candidates) or form:
-        notes.append(
-            Note(f"reranked {len(scores)} of {len(candidates)}{form} within {ms:g} ms", "limit")
-        )
+    if len(scores) < len(candidates):
+        notes.append(Note(f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms", "limit"))
     ranking = Ranking(order[kept], fused.scores[kept])
     return RerankResult(ranking, scored, len(scores), tuple(notes))
+
+
+def situated_text(row: ChunkRow) -> str:
+    """Return a chunk after its outline and context, as the embedder and the reranker read it."""
+    prefix = embedding_prefix(row.outline, row.context)
+    return f"{prefix}\n{row.text}" if prefix else row.text
 
 
 def _sending(reranker: Reranker, texts: Sequence[str]) -> list[str]:

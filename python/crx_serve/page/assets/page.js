@@ -1,6 +1,6 @@
 // What the page does beyond links and forms: search as you type, keys, copying, streamed answers.
 // It inserts only what the server has rendered, or text.
-import { element, showPart } from "./parts.js";
+import { ROOT, element, showPart } from "./parts.js";
 import { startPreview } from "./preview.js";
 import { rememberSearch, startSearches } from "./searches.js";
 
@@ -43,10 +43,10 @@ async function search(speed = "") {
   running = controller;
   document.body.classList.add("searching");
   try {
-    await showPart(`/results?${query}${speed}`, "results", controller.signal);
+    await showPart(`${ROOT}results?${query}${speed}`, "results", controller.signal);
     if (query !== shown) closeAnswer();
     shown = query;
-    history.replaceState(null, "", query ? `/?${query}` : "/");
+    history.replaceState(null, "", query ? `${ROOT}?${query}` : ROOT);
     document.title = input.value.trim() ? `${input.value.trim()} - crx` : "crx";
     if ("quick" in document.getElementById("results").dataset) timer = setTimeout(settle, SETTLED_MS);
   } catch (error) {
@@ -163,7 +163,7 @@ async function ask() {
     error: (data) => answer.append(element("p", { class: "note" }, data.error.message)),
   };
   try {
-    await readEvents("/v1/ask", body, controller.signal, receive);
+    await readEvents(`${ROOT}v1/ask`, body, controller.signal, receive);
   } catch (error) {
     if (error.name !== "AbortError") {
       answer.append(element("p", { class: "note" }, "The answer was cut off."));
@@ -198,7 +198,7 @@ async function readEvents(url, body, signal, receive) {
 
 function citationItem(cited, question) {
   const span = new URLSearchParams({ start: cited.start, end: cited.end, q: question });
-  const url = `/documents/${encodeURIComponent(cited.id)}?${span}#passage`;
+  const url = `${ROOT}documents/${encodeURIComponent(cited.id)}?${span}#passage`;
   const item = element("li", { id: `cite${cited.number}`, value: cited.number });
   item.append(element("a", { href: url, dir: "auto" }, cited.title || cited.uri), ` ${place(cited)}`);
   return item;
@@ -226,7 +226,7 @@ function linkCitations(said, answer) {
 // Keys.
 
 function move(step) {
-  const links = [...document.querySelectorAll(".result .open")];
+  const links = [...document.querySelectorAll(".result .open")].filter((link) => link.checkVisibility());
   if (!links.length) return;
   const at = links.findIndex((link) => link.closest(".result").contains(document.activeElement));
   const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
@@ -250,7 +250,7 @@ function goBack() {
 
 function focusSearch() {
   if (!input) {
-    location.assign("/");
+    location.assign(ROOT);
     return;
   }
   input.focus();
@@ -273,11 +273,18 @@ const KEYS = {
   j: () => () => move(1),
   k: () => () => move(-1),
   o: () => openOriginal,
+  "?": () => () => document.getElementById("keys")?.showModal(),
   ArrowDown: () => arrow(1),
   ArrowUp: () => arrow(-1),
 };
 
 document.addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]")) return;
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    focusSearch();
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.shiftKey && event.key.startsWith("Arrow")) return;
   const typing = event.target.matches("input, select, textarea");
@@ -303,7 +310,6 @@ document.addEventListener("click", async (event) => {
     button.textContent = "Copied";
   } catch {
     // Browsers lend the clipboard to https and this machine only; "Why this hit" has the text.
-    button.closest(".tools").querySelector("details").open = true;
     button.textContent = "Copy it from “Cite as”";
   }
   setTimeout(() => (button.textContent = "Copy citation"), 2000);
@@ -316,7 +322,7 @@ function watchState() {
   if (!state) return;
   const wait = state.hasAttribute("data-busy") ? BUSY_STATE_MS : IDLE_STATE_MS;
   setTimeout(async () => {
-    if (!document.hidden) await showPart("/state", "state").catch(() => {});
+    if (!document.hidden) await showPart(`${ROOT}state`, "state").catch(() => {});
     watchState();
   }, wait);
 }

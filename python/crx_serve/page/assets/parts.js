@@ -1,5 +1,8 @@
 // Parts of the page: elements that are made here, and those that the server renders anew.
 
+// The path of the server, which a proxy may serve below one of its own.
+export const ROOT = new URL("..", import.meta.url).pathname;
+
 // Replaces the element of this id by the one that the server sends.
 export async function showPart(url, id, signal) {
   const response = await fetch(url, { signal });

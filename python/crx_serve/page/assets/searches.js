@@ -1,6 +1,6 @@
 // Recent and saved searches. They are kept in this browser alone, and no server is told of them.
 
-import { element } from "./parts.js";
+import { ROOT, element } from "./parts.js";
 
 const RECENT = { key: "crx-recent", title: "Recent searches", most: 10 };
 const SAVED = { key: "crx-saved", title: "Saved searches", most: 50 };
@@ -53,7 +53,7 @@ function item(list, search) {
   const made = element("li", {});
   const label = describe(search);
   made.append(
-    element("a", { href: `/?${search}`, dir: "auto" }, label),
+    element("a", { href: `${ROOT}?${search}`, dir: "auto" }, label),
     element("button", { type: "button", "aria-label": `Forget ${label}` }, "×"),
   );
   made.querySelector("button").addEventListener("click", () => {

@@ -1,0 +1,59 @@
+"""A query that is a name finds the chunk that describes the name before others that say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import crx
+
+TEXT = "It sets how large the log may grow before the server writes a checkpoint."
+OTHERS = {
+    "keywords": "max_size\nmax_count\nmin_size\nmax_size\nmax_size\n",
+    "tip": "Raise max_size if max_size is too small: max_size is what max_size says. max_size!",
+}
+
+
+def first(tmp_path: Path, texts: dict[str, str], query: str) -> str:
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path)
+        hits = index.search(query).hits
+    assert "definitions" in hits[0].stages
+    return Path(hits[0].uri).stem
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["max_size", "max_size (integer)", "- `max_size`: a size", "max_size = 3", "  max_size  SIZE"],
+)
+def test_a_line_that_begins_with_the_name_and_goes_on_below_describes_it(
+    tmp_path: Path, line: str
+) -> None:
+    texts = {**OTHERS, "answer": f"Settings of the log.\n\n{line}\n    {TEXT}\n"}
+    assert first(tmp_path, texts, "max_size") == "answer"
+
+
+def test_an_option_is_described_after_its_short_form_and_not_in_a_synopsis(tmp_path: Path) -> None:
+    texts = {
+        "synopsis": f"sync [--recursive] [--all]\n[--recursive]\n{TEXT}\nSee --recursive.",
+        "answer": f"Options.\n\n  -r, --recursive\n    {TEXT}\n",
+    }
+    assert first(tmp_path, texts, "--recursive") == "answer"
+
+
+def test_words_before_the_name_name_its_document(tmp_path: Path) -> None:
+    options = f"\n## Options\n\n--force\n:   {TEXT}\n"
+    texts = {f"git-{name}": f"# git-{name}\n\nUse.\n{options}" for name in ("push", "tag", "clean")}
+    texts["note"] = "git-tag --force: git-tag takes --force, as git-tag says."
+    for name, text in texts.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path)
+        hits = index.search("git-tag --force").hits
+        assert not any("definitions" in hit.stages for hit in index.search("what is force?").hits)
+    named = [Path(hit.uri).stem for hit in hits if "definitions" in hit.stages]
+    assert "git-tag" in named
+    assert not {"git-push", "git-clean"} & set(named)
