@@ -176,7 +176,7 @@ WRITING = (
 
 # Chunks that a search finds unless the model asks for more.
 _FOUND = 10
-# What the kinds are in a filter; tests are source code in certain places.
+# What the kinds are in a filter; tests are source code in folders of tests.
 _KINDS = {"code": "code", "tests": "code", "docs": "prose", "data": "data"}
 _ANSWERS = {
     "full": as_tool_passages,
