@@ -52,7 +52,7 @@ ORDER = {
 }
 # Limits of time and memory, results of the core, and what is shown.
 OTHER = {
-    "codes": {"_LONGEST_GROUP", "_MOST_GROUPS", "_SHORTEST"},
+    "codes": {"_CHUNKS", "_LONGEST", "_LONGEST_GROUP", "_MOST_GROUPS", "_SHORTEST"},
     "exclusion": {"_DEEPER", "_DEEPEST", "_OPTION_DEPTH"},
     "hits": {"NAMED_COPIES", "RELEVANT_SHARE"},
     "mended_filter": {"_LONGEST_NAME"},
