@@ -54,21 +54,6 @@ def test_a_question_finds_the_passage_and_its_text_is_the_source(
     assert best.uri == str(docs / "whales.md")
 
 
-def test_codes_of_an_earlier_version_are_ignored_and_removed_by_the_next_build(
-    index: crx.Index, docs: Path
-) -> None:
-    index.add(docs)
-    passages = index.search("what do whales eat?").passages
-    codes = index.path / "derived" / "codes-1.int8"
-    codes.write_bytes(b"crx.code")
-    with crx.open(index.path) as opened:
-        assert opened.search("what do whales eat?").passages == passages
-        assert (opened.status().notes, codes.exists()) == ((), True)
-        (docs / "new.md").write_text("# Seals\n\nSeals eat fish.\n")
-        opened.add(docs)
-        assert (opened.verify().faults, codes.exists()) == ((), False)
-
-
 def test_every_hit_says_what_each_leg_gave_it(index: crx.Index, docs: Path) -> None:
     index.add(docs)
     hit = index.search("krill").hits[0]

@@ -12,8 +12,6 @@ import pytest
 from crx_process import CrxHere
 from database import run_sql
 
-from crx import _native
-
 TEXTS = {
     "docs/whales.md": "# Whales\n\nKrill is what a whale eats.\n",
     "docs/sub/bread.md": "# Bread\n\nFlour and water make bread.\n",
@@ -175,41 +173,6 @@ def test_paths_are_kept_relative_to_the_folder_of_the_index(crx: CrxHere, projec
         ("./docs/sub/bread.md", "./docs/sub/bread.md"),
         ("./docs/whales.md", "./docs/whales.md"),
     ]
-
-
-def test_an_index_of_an_earlier_version_is_taken_over(crx: CrxHere, project: Place) -> None:
-    """Its paths are absolute: it is searched as it is, and becomes relative when it is written."""
-    _make_absolute(project)
-    found = crx("search", "krill", "--where", "path=docs/*.md", cwd=project.cwd)
-    assert found.out.startswith("1. docs/whales.md:3")
-    assert crx("show", "docs/whales.md", cwd=project.cwd).code == 0
-    done = crx("index", "-q", "docs", cwd=project.cwd)
-    assert done.out == ".crx: 3 documents unchanged\n"
-    assert names(crx, project) == sorted(DOCUMENTS)
-    place = move_the_project(project)
-    assert names(crx, place) == sorted(DOCUMENTS)
-
-
-def test_an_index_of_an_earlier_version_that_was_moved_is_renamed(
-    crx: CrxHere, project: Place
-) -> None:
-    _make_absolute(project)
-    place = move_the_project(project)
-    done = crx("index", "-q", "docs", cwd=place.cwd)
-    assert done.out == ".crx: 3 documents renamed\n", done.err
-    assert names(crx, place) == sorted(DOCUMENTS)
-
-
-def _make_absolute(project: Place) -> None:
-    """Make an index what an earlier version made: absolute paths, no settings of roots."""
-    store = _native.Store.open(str(project.index), write=True)
-    for row in store.documents():
-        metadata = row.metadata.replace('"./', f'"{project.cwd}/')
-        uri = row.uri.replace("./", f"{project.cwd}/", 1)
-        stamp = row.source_mtime_ns
-        store.rename_document(row.uri, uri, metadata=metadata, source_mtime_ns=stamp)
-    store.close()
-    run_sql(project.index, "DELETE FROM setting WHERE name IN ('base', 'roots', 'mounts')")
 
 
 @pytest.mark.parametrize(

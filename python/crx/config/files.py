@@ -103,6 +103,8 @@ def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
             document.pop(name, None)  # a key in quotes, with its dots
         table = document
         for each in tables:
+            if value is None and each not in table:
+                break
             table = table.setdefault(each, tomlkit.table(is_super_table=each != tables[-1]))
         if value is None:
             table.pop(key, None)

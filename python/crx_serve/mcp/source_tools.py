@@ -207,7 +207,8 @@ def _describe_section(file: SourceFile, mark: Mark) -> str:
 
 
 def _name_of(symbol: str) -> str:
-    return (re.findall(r"\w+", symbol) or [""])[-1]
+    names: list[str] = re.findall(r"\w+", symbol)
+    return names[-1] if names else ""
 
 
 def _is_compound(word: str) -> bool:
