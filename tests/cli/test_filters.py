@@ -101,3 +101,16 @@ def test_a_name_is_found_in_either_normal_form(
     assert found(crx, "--where", f"path={typed}") == {stored}
     assert crx("show", typed).code == 0
     assert crx("remove", typed).out == ".crx: 1 document removed\n"
+
+
+def test_fields_of_the_query_limit_a_search(crx: Crx, indexed: Path) -> None:
+    for fields, files in (
+        ("path:docs/whales.md", ["docs/whales.md"]),
+        ("ext:txt", []),
+        ("after:30d", ["docs/bread.md", "docs/whales.md"]),
+        ("before:2021", []),
+        ("path:*.md", ["docs/bread.md", "docs/whales.md"]),
+    ):
+        done = crx("search", "krill steam", *fields.split(), "--files-only")
+        assert sorted(done.out.split()) == files, fields
+    assert crx("search", "krill", "after:soon").code == 2

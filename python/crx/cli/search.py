@@ -31,6 +31,7 @@ from crx.errors import UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
+from crx.retrieve.query_fields import split_fields
 from crx.show.copies import fold_copies
 from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
@@ -182,10 +183,13 @@ def command(
     "crx serve" serves the index, it does the search.
 
     In one argument, 'budget -draft' leaves out passages with "draft" or "drafts", and
-    're:ERR-[0-9]+' finds a regular expression in the text of all formats.
+    're:ERR-[0-9]+' finds a regular expression in the text of all formats. path:, ext:, from:, to:,
+    after: and before: limit the search, as in path:docs after:30d.
     """
     screen = own_screen()
     query = " ".join(words)
+    if match is None:
+        query, conditions, since, before = _take_fields(query, conditions, since, before)
     index_path = searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -240,6 +244,21 @@ def command(
     for note in notes:
         print_note(note)
     return 0 if result.passages else 1
+
+
+def _take_fields(
+    query: str, conditions: tuple[str, ...], since: str, before: str
+) -> tuple[str, tuple[str, ...], str, str]:
+    """Return a query without its fields, and the filters that options and fields are."""
+    text, fields = split_fields(query)
+    for name, value in fields:
+        if name == "after":
+            since = value
+        elif name == "before":
+            before = value
+        else:
+            conditions = (*conditions, f"{name}={value}")
+    return text, conditions, since, before
 
 
 def _print_files(

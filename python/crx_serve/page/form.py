@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from crx.errors import UsageError
+from crx.retrieve.query_fields import split_fields
 from crx_serve.requests import MAX_HITS, MAX_QUERY_CHARS, AskQuery, Filter, SearchQuery
 
 # Chunks that a search of the page finds at first, and how many more at a time.
@@ -38,8 +39,18 @@ class SearchForm:
 
     @property
     def where(self) -> Filter:
-        """The filter of documents."""
+        """The filter of documents: what the fields of the form and of the query say."""
         found: Filter = {}
+        taken = dict(split_fields(self.query).fields)
+        for name in ("ext", "from", "to"):
+            if name in taken:
+                found[name] = taken[name]
+        times = {">=": taken.get("after", ""), "<": taken.get("before", "")}
+        if set_times := {sign: time for sign, time in times.items() if time}:
+            found["modified"] = set_times
+        if "path" in taken:
+            value = taken["path"]
+            found["path"] = {"glob": value if _WILDCARD.search(value) else f"**{value}**"}
         if self.path:
             has_wildcard = _WILDCARD.search(self.path)
             found["uri"] = {"glob": self.path if has_wildcard else f"**{self.path}**"}
@@ -56,7 +67,7 @@ class SearchForm:
     def search(self, *, rerank: bool | None = None) -> SearchQuery:
         """Return the search that the form asks for; `rerank` is as for `Index.search`."""
         return SearchQuery(
-            query=self.query,
+            query=split_fields(self.query).text,
             index=self.index,
             where=self.where or None,
             k=None if self.count == CHUNKS else self.count,
@@ -65,7 +76,8 @@ class SearchForm:
 
     def question(self) -> AskQuery:
         """Return the question that the form asks."""
-        return AskQuery(question=self.query, index=self.index, where=self.where or None)
+        question = split_fields(self.query).text
+        return AskQuery(question=question, index=self.index, where=self.where or None)
 
     def url(self, path: str = "/") -> str:
         """Return the URL of this form."""

@@ -501,9 +501,9 @@ def test_the_page_on_the_api_names_every_operation_and_field_and_loads_nothing_e
 
 
 def test_a_search_without_passages_suggests_what_to_do(page: Client) -> None:
-    html = get(page, "/?q=zzyzx+qqwxyzzy&lang=ja")
+    html = get(page, "/?q=zzyzx+qqwxyzzy&path=nowhere")
     assert '<a href="/?q=zzyzx+qqwxyzzy">Search without the filters</a>' in html
-    assert '<a href="/?q=qqwxyzzy&amp;lang=ja" dir="auto">qqwxyzzy</a> alone' in html
+    assert '<a href="/?q=qqwxyzzy&amp;path=nowhere" dir="auto">qqwxyzzy</a> alone' in html
     assert '<a href="/">See what is here</a>' in html
 
 
