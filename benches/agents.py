@@ -35,7 +35,7 @@ from tokenizers import Tokenizer
 
 import crx
 from crx.models.store import find_model
-from crx.retrieve.spelling import is_function_word
+from crx.retrieve.spelling import find_function_words
 from crx_serve.mcp.tools import READING
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
@@ -197,7 +197,10 @@ def run_grep(question: str, transcript: Transcript) -> Run:
 def grep_words(question: str) -> list[str]:
     """Return the words of a question that one would grep for, the longest first."""
     words = dict.fromkeys(re.findall(r"[\w-]{3,}", question))
-    return sorted((each for each in words if not is_function_word(each)), key=len, reverse=True)
+    function_words = find_function_words(question, ["en"])
+    return sorted(
+        (each for each in words if each.lower() not in function_words), key=len, reverse=True
+    )
 
 
 def summarize(name: str, runs: list[Run]) -> dict[str, float]:

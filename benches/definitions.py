@@ -35,7 +35,7 @@ SEED = 7
 
 
 def reciprocal_rank(index: Index, query: str, gold: Sequence[GoldSpan], without: str) -> float:
-    """Return 1 / the rank of the first hit that covers half of a place, 0 below `DEPTH`."""
+    """Return 1 / the rank of the first hit that covers half of a span, 0 below `DEPTH`."""
     leave_out = [without] * bool(without)
     found = index.search(query, k=DEPTH, window=0, rerank=False, without=leave_out)
     for rank, hit in enumerate(found.hits, start=1):

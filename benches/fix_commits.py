@@ -101,7 +101,7 @@ def find_commits(git: Path, project: Project) -> list[Commit]:
 
 def is_answer(name: str) -> bool:
     """Return whether a file is source code of the project itself."""
-    return _native.is_source(name, "") and not _ASIDE.search(name)
+    return _native.document_kind(name, "") == "code" and not _ASIDE.search(name)
 
 
 def prepare(project: Project, folder: Path) -> tuple[Path, list[Commit]]:
@@ -194,7 +194,7 @@ def _terms(text: str) -> list[str]:
 
 def recalls(ranked: Sequence[str], wanted: frozenset[str]) -> list[float]:
     """Return recall at each cut, of all files, then of source files alone."""
-    sources = [name for name in ranked if _native.is_source(name, "")]
+    sources = [name for name in ranked if _native.document_kind(name, "") == "code"]
     return [
         len(wanted.intersection(names[:cut])) / len(wanted)
         for names in (ranked, sources)

@@ -44,6 +44,8 @@ RESULTS = ROOT / "results" / "rules.json"
 PAGE = ROOT.parent / "docs" / "explanation" / "rules.md"
 METRICS = ("mrr", "recall@20")
 
+# Rules whose section another bench gives.
+OWN = ("definitions",)
 # Rules that went, with what they did.
 GONE = {
     "code_weight": "The dense leg weighed half as much again where most of the best chunks were "
@@ -231,6 +233,12 @@ def measure_set(name: str, questions: QuestionSet, given: argparse.Namespace) ->
     }
 
 
+def kept_section(name: str) -> str:
+    """Return the section of a rule as the page has it."""
+    found = re.search(rf"^## {name}\n.*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S)
+    return found[0] if found else ""
+
+
 def tabulate(measured: Sequence[dict[str, Any]], name: str) -> list[str]:
     """Return the lines of the table of a rule."""
     found = [(one, row) for one in measured for row in one["rows"] if row["rule"] == name]
@@ -257,7 +265,9 @@ def write_page(measured: Sequence[dict[str, Any]]) -> None:
     """Write the page of the documentation, rule by rule."""
     lines = [HEAD]
     for name in (*MEASURED, "rerank"):
-        lines += [f"## {name}\n", *tabulate(measured, name)]
+        lines += (
+            [kept_section(name)] if name in OWN else [f"## {name}\n", *tabulate(measured, name)]
+        )
     lines.append(GONE_HEAD)
     for name, what in GONE.items():
         lines += [f"### {name}\n\n{what}\n", *tabulate(measured, name)]

@@ -127,7 +127,11 @@ class Clients:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=120)
         while self._take(until):
             path, body = draw_request(chance, self._words, self._ids)
-            status, _ = fetch(connection, path, body)
+            try:
+                status, _ = fetch(connection, path, body)
+            except (OSError, http.client.HTTPException):  # the server closes one that is idle
+                connection.close()
+                status = 0
             with self._lock:
                 self.statuses[status] += 1
 

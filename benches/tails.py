@@ -35,7 +35,7 @@ SEED = 5
 
 
 def items_of(query: Query, hit: Hit) -> set[int]:
-    """Return the gold items of which a hit covers half of a place."""
+    """Return the gold items of which a hit covers half of a span."""
     return {
         number
         for number, item in enumerate(query.gold)

@@ -66,7 +66,7 @@ def settings_page() -> str:
     defaults = {field.name: field for field in fields(Settings)}
     for scope, (title, about) in SCOPES.items():
         names = [each for each in describe() if each.scope == scope]
-        lines = [_setting(each.name, each.help, defaults[each.name]) for each in names]
+        lines = [_setting(each.name, each.help, defaults[each.field]) for each in names]
         parts += [f"## {title}", about, "\n".join(lines)]
     variables = [_item(each.name, _escape(each.help)) for each in ENVIRONMENT]
     parts += [

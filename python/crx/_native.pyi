@@ -62,16 +62,16 @@ __all__ = [
     "salvage",
     "select_spans",
     "show_date",
+    "show_fixed_point",
     "show_general",
-    "show_places",
     "source_languages",
     "split",
     "unspaced_spans",
     "work_alone",
 ]
 
-_Places = tuple[str, bool, int, str, int, bool]
-_Format = _Places | Sequence[tuple[str, str]] | None
+_FixedPoint = tuple[str, bool, int, str, int, bool]
+_Format = _FixedPoint | Sequence[tuple[str, str]] | None
 
 # patterns of paths
 
@@ -263,7 +263,7 @@ class SheetRows:
 
     `styles` are by the style of a cell: None for the general format, or the formats of numbers
     above zero, below zero and of zero, and whether texts have a format. A format of numbers is that
-    of `show_places`, the tokens of `show_date`, or None for another, whose values the caller shows.
+    of `show_fixed_point`, the tokens of `show_date`, or None for another, whose values the caller shows.
     Dates count from 1904 if `from_1904`. One thread at a time may feed it.
     """
 
@@ -300,7 +300,7 @@ def show_date(value: float, tokens: Sequence[tuple[str, str]], *, from_1904: boo
 def show_general(value: float) -> str:
     """Return a number with up to 15 significant digits, a whole number without a fraction."""
 
-def show_places(value: float, format: _Places) -> str:
+def show_fixed_point(value: float, format: _FixedPoint) -> str:
     """Return a number in a format of one row of digits.
 
     The format is the text before, whether thousands have commas, how many decimals are shown, the
@@ -422,6 +422,15 @@ def document_kind(uri: str, text: str) -> Literal["code", "prose", "data"]:
     The store has it of each document (`DocumentRow.kind`) and chunk (`ChunkRow.kind`), and a filter
     as the field `kind`.
     """
+
+def query_symbols(query: str) -> list[str]:
+    """Return the names of source code that a query has: `parse_args`, its only word."""
+
+def defining(rows: Sequence[tuple[str, str]], name: str) -> list[bool]:
+    """Return whether each chunk, a URI and a text, defines a name as a function or a type."""
+
+def is_aside(path: str) -> bool:
+    """Return whether a path below a project is that of a test, an example or foreign code."""
 
 def is_source_code(text: str) -> bool:
     """Return whether a text is source code or the like, such as a table of symbols."""

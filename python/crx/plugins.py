@@ -24,6 +24,7 @@ ENGINES = "crx.engines"
 SHIPPED = {
     "crx.archives": {"7z": ("crx_formats.sevenzip.files:list_files", "formats")},
     "crx.commands": {
+        "agents": ("crx_serve.commands.agents:command", "mcp"),
         "copy": ("crx_engines.commands.copy:command", "postgres"),
         "mcp": ("crx_serve.commands.mcp:command", "mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),

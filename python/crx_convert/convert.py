@@ -116,7 +116,7 @@ def convert_folder(
     )
     tokenizer = _read_tokenizer(folder)
     tokens = _write_tokenizer(tokenizer, target, sequence=folder.sequence)
-    if folder.kind == "reranker":
+    if folder.kind == "reranker" and folder.pooling != "tokens":
         PairEncoder(tokenizer, sequence=folder.sequence)
     if folder.table is not None:
         graph = _write_static(folder, tokenizer, tokens, target / GRAPH_FILE, precision)
@@ -124,7 +124,8 @@ def convert_folder(
         graph = _copy_graph(folder, folder.graph, tokens, target / GRAPH_FILE, precision)
     else:
         shape = folder.architecture()
-        encoder = Encoder(shape, read_weights(folder, shape), folder.kind, folder.pooling)
+        skipped = tokens.ids_of(folder.skipped)
+        encoder = Encoder(shape, read_weights(folder, shape), folder.kind, folder.pooling, skipped)
         graph = _write_encoder(encoder, tokens, target / GRAPH_FILE, precision)
     return _build_card(graph, tokens, target, fields, name=name, precision=precision)
 
@@ -170,11 +171,13 @@ class Encoder:
     weights: EncoderWeights
     kind: ModelKind
     pooling: Pooling
+    # Tokens of a text that late interaction does not compare.
+    skipped: tuple[int, ...] = ()
 
     @property
     def dimensions(self) -> int:
-        """The size of the output: that of a vector, or 1 for a reranker."""
-        if self.kind == "reranker":
+        """The size of the output: that of a vector, or 1 for a cross-encoder."""
+        if self.weights.head is not None:
             return 1
         dense = self.weights.dense
         return dense[-1].linear.weight.shape[1] if dense else self.shape.hidden
@@ -273,9 +276,14 @@ def _write_encoder(
             f"the tokenizer has {tokens.vocabulary_size} tokens, the weights {shape.vocabulary}; "
             "use the tokenizer and the weights of one model"
         )
-    model = write_graph(weights, shape, pooling=encoder.pooling, precision=precision)
+    is_compared = None
+    if encoder.pooling == "tokens":
+        is_compared = ~np.isin(np.arange(shape.vocabulary), encoder.skipped)
+    model = write_graph(
+        weights, shape, pooling=encoder.pooling, precision=precision, is_compared=is_compared
+    )
     _write_graph(model, path, tensors)
-    check = _check_vectors if encoder.kind == "embedder" else _check_logits
+    check = _check_vectors if weights.head is None else _check_logits
     check(path, tokens.encode(_PROBE_TEXTS), encoder, precision)
     return WrittenGraph(encoder.kind, encoder.pooling, encoder.dimensions, OPSET, CONVERTER)
 
@@ -323,7 +331,7 @@ def _check_vectors(
     for ids in probes:
         vector = _run(session, path, [VECTORS], {"input_ids": ids[None]})[0]
         expected = reference.embed(ids, encoder.weights, encoder.shape, encoder.pooling)
-        cosine = float(vector @ expected)
+        cosine = float((vector * expected).sum(axis=-1).mean())
         # The condition is negated so that NaN fails too.
         if not cosine >= _MIN_COSINE[precision]:
             raise ModelError(

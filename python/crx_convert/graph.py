@@ -48,9 +48,18 @@ _TINY = np.finfo(np.float32).tiny
 
 
 def write_graph(
-    weights: EncoderWeights, shape: Architecture, *, pooling: Pooling, precision: Precision
+    weights: EncoderWeights,
+    shape: Architecture,
+    *,
+    pooling: Pooling,
+    precision: Precision,
+    is_compared: NDArray[np.bool_] | None = None,
 ) -> onnx.ModelProto:
-    """Return the graph of a model: a reranker if the weights have a classification head."""
+    """Return the graph of a model: a cross-encoder if the weights have a classification head.
+
+    `is_compared` tells of each token of the vocabulary whether late interaction compares it in a
+    text.
+    """
     writer = _EncoderWriter(shape, precision)
     x = writer.write_encoder(weights, first_only=_reads_first_token(weights, shape, pooling))
     graph = writer.graph
@@ -62,12 +71,39 @@ def write_graph(
                 helper.make_tensor_value_info("token_type_ids", TensorProto.INT64, ["n", "length"])
             )
         output = helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, ["n"])
+    elif is_compared is not None:
+        return _token_graph(graph, writer.write_projections(x, weights), inputs, is_compared)
     else:
         pooled = writer.write_projections(_write_pooling(graph, x, pooling), weights)
         _write_unit_vectors(graph, pooled)
         size = weights.dense[-1].linear.weight.shape[1] if weights.dense else shape.hidden
         output = helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", size])
-    body = helper.make_graph(graph.nodes, "crx", inputs, [output], graph.constants)
+    return _make_model(graph, inputs, [output])
+
+
+def _token_graph(
+    graph: GraphWriter,
+    x: str,
+    inputs: list[onnx.ValueInfoProto],
+    is_compared: NDArray[np.bool_],
+) -> onnx.ModelProto:
+    """Return the graph of late interaction: unit vectors of tokens, and which are compared."""
+    graph.op("LpNormalization", x, axis=-1, p=2, output=VECTORS)
+    graph.op("Gather", graph.constant(is_compared), "input_ids", output="is_compared")
+    shape = ["n", "length"]
+    outputs = [
+        helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, [*shape, "d"]),
+        helper.make_tensor_value_info("is_compared", TensorProto.BOOL, shape),
+    ]
+    return _make_model(graph, inputs, outputs)
+
+
+def _make_model(
+    graph: GraphWriter,
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+) -> onnx.ModelProto:
+    body = helper.make_graph(graph.nodes, "crx", inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(RUNTIME_DOMAIN, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="crx")
 

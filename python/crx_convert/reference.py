@@ -21,11 +21,14 @@ _erf = np.frompyfunc(math.erf, 1, 1)
 def embed(
     ids: NDArray[np.int64], weights: EncoderWeights, shape: Architecture, pooling: Pooling
 ) -> Array:
-    """Return the (d,) unit vector of a text, given its (length,) token ids."""
+    """Return the (d,) unit vector of a text, given its (length,) token ids.
+
+    With `pooling="tokens"`, the result is (length, d): a unit vector for each token.
+    """
     vector = _pool(_encode(ids, np.zeros_like(ids), weights, shape), pooling)
     for dense in weights.dense:
         vector = _activate(_linear(vector, dense.linear), dense.activation)
-    unit: Array = vector / np.linalg.norm(vector)
+    unit: Array = vector / np.linalg.norm(vector, axis=-1, keepdims=True)
     return unit
 
 
@@ -136,7 +139,9 @@ def _activate(x: Array, activation: Activation | DenseActivation) -> Array:
 
 def _pool(x: Array, pooling: Pooling) -> Array:
     y: Array
-    if pooling == "mean":
+    if pooling == "tokens":
+        y = x
+    elif pooling == "mean":
         y = x.mean(axis=0)
     elif pooling == "max":
         y = x.max(axis=0)

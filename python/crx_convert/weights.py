@@ -138,12 +138,12 @@ class EncoderWeights:
 def read_weights(folder: SourceFolder, shape: Architecture) -> EncoderWeights:
     """Read the weights of a folder; `ModelError` if one is missing or has the wrong shape."""
     tensors = load_tensors(folder.path)
-    take = _Tensors(folder.path, tensors, _name_prefix(tensors, shape))
+    take = _FileTensors(folder.path, tensors, _name_prefix(tensors, shape))
     d = shape.hidden
-    take_unprefixed = _Tensors(folder.path, tensors, "")
+    take_unprefixed = _FileTensors(folder.path, tensors, "")
     head = (
         _head(folder, take, take_unprefixed, shape, _label_count(tensors))
-        if folder.kind == "reranker"
+        if folder.kind == "reranker" and folder.pooling != "tokens"
         else None
     )
     dense = tuple(_dense(folder, name) for name in folder.dense)
@@ -192,7 +192,7 @@ def read_layers(path: Path, shape: Architecture) -> tuple[Architecture, tuple[La
     if not wide:
         raise ModelError(f"{path}: has no layers of a student")
     shape = replace(shape, family="bert", layers=len(wide), intermediate=len(wide[0]))
-    take = _Tensors(path, tensors, "")
+    take = _FileTensors(path, tensors, "")
     return shape, tuple(_layer(take, shape, index) for index in range(shape.layers))
 
 
@@ -231,7 +231,7 @@ def _name_prefix(tensors: Mapping[str, Array], shape: Architecture) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tensors:
+class _FileTensors:
     """The tensors of a file whose names begin with a prefix; each is checked when it is read."""
 
     path: Path
@@ -255,29 +255,29 @@ class _Tensors:
         return array.astype(np.float32)
 
 
-def _linear(take: _Tensors, name: str, inputs: int, outputs: int) -> Linear:
+def _linear(take: _FileTensors, name: str, inputs: int, outputs: int) -> Linear:
     weight = take(f"{name}.weight", (outputs, inputs))
     return Linear(np.ascontiguousarray(weight.T), take(f"{name}.bias", (outputs,)))
 
 
-def _norm(take: _Tensors, name: str, size: int) -> LayerNorm:
+def _norm(take: _FileTensors, name: str, size: int) -> LayerNorm:
     return LayerNorm(take(f"{name}.weight", (size,)), take(f"{name}.bias", (size,)))
 
 
-def _modern_linear(take: _Tensors, name: str, inputs: int, outputs: int) -> Linear:
+def _modern_linear(take: _FileTensors, name: str, inputs: int, outputs: int) -> Linear:
     """Return a layer that has a bias if the file has one."""
     if f"{name}.bias" in take:
         return _linear(take, name, inputs, outputs)
     return Linear(np.ascontiguousarray(take(f"{name}.weight", (outputs, inputs)).T), None)
 
 
-def _modern_norm(take: _Tensors, name: str, size: int) -> LayerNorm:
+def _modern_norm(take: _FileTensors, name: str, size: int) -> LayerNorm:
     if f"{name}.bias" in take:
         return _norm(take, name, size)
     return LayerNorm(take(f"{name}.weight", (size,)), np.zeros(size, np.float32))
 
 
-def _modern_layer(take: _Tensors, shape: Architecture, index: int) -> Layer:
+def _modern_layer(take: _FileTensors, shape: Architecture, index: int) -> Layer:
     """Return a layer of ModernBERT, which has one tensor for the layers of equal input."""
     at, d, wide = f"layers.{index}", shape.hidden, shape.intermediate
     query, key, value = _split(_modern_linear(take, f"{at}.attn.Wqkv", d, 3 * d), 3)
@@ -317,7 +317,7 @@ _DISTILBERT_LAYER = (
 )
 
 
-def _layer(take: _Tensors, shape: Architecture, index: int) -> Layer:
+def _layer(take: _FileTensors, shape: Architecture, index: int) -> Layer:
     names = _DISTILBERT_LAYER if shape.family == "distilbert" else _BERT_LAYER
     start, projections, (out, attention_norm), (up, down, norm) = names
     at = start.format(index)
@@ -342,11 +342,13 @@ def _dense(folder: SourceFolder, name: str) -> DenseLayer:
         raise ModelError(
             f"{folder.path}/{name}: activation {activation}; crx supports Identity, Tanh and GELU"
         )
+    if config.get("use_residual"):
+        raise ModelError(f"{folder.path}/{name}: a residual projection, which crx does not support")
     inputs, outputs = config.get("in_features"), config.get("out_features")
     if not isinstance(inputs, int) or not isinstance(outputs, int):
         raise ModelError(f"{folder.path}/{name}: config.json has no in_features or out_features")
     path = path_inside(folder.path, name)
-    take = _Tensors(path, load_tensors(path), "")
+    take = _FileTensors(path, load_tensors(path), "")
     weight = np.ascontiguousarray(take("linear.weight", (outputs, inputs)).T)
     bias = take("linear.bias", (outputs,)) if config.get("bias", True) else None
     return DenseLayer(Linear(weight, bias), cast(DenseActivation, activation))
@@ -360,8 +362,8 @@ def _label_count(tensors: Mapping[str, Array]) -> int:
 
 def _head(
     folder: SourceFolder,
-    take: _Tensors,
-    take_unprefixed: _Tensors,
+    take: _FileTensors,
+    take_unprefixed: _FileTensors,
     shape: Architecture,
     labels: int,
 ) -> ClassificationHead:
@@ -400,7 +402,7 @@ def _modules_head(folder: SourceFolder, size: int) -> ClassificationHead:
     return ClassificationHead(
         dense=inner.linear,
         activation=inner.activation,
-        norm=_norm(_Tensors(path, load_tensors(path), ""), "norm", size),
+        norm=_norm(_FileTensors(path, load_tensors(path), ""), "norm", size),
         out=_one_label(_dense(folder, out).linear),
         pooling="mean" if folder.pooling == "mean" else "cls",
     )

@@ -240,7 +240,7 @@ class SearchService:
             for row in served.get().store.documents()
             if wanted in row.uri.casefold() or wanted in row.title.casefold()
         ]
-        start = _parse_cursor(request.cursor)
+        start = parse_cursor(request.cursor)
         end = start + request.limit
         return DocumentList(
             documents=tuple(self._summarize(name, row) for name, row in rows[start:end]),
@@ -410,7 +410,8 @@ def _configured_generator(indexes: Sequence[ServedIndex]) -> str:
     return next(filter(None, specs), "")
 
 
-def _parse_cursor(cursor: str) -> int:
+def parse_cursor(cursor: str) -> int:
+    """Return the number that a cursor is, 0 without one; raises `UsageError`."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
         raise UsageError(f"{cursor[:100]}: not a cursor; take next_cursor of the answer before")
     return int(cursor or 0)

@@ -180,7 +180,8 @@ impl LineReader<'_> {
             return Owner::Module;
         }
         let mut start = line_start;
-        for above in self.lines[..at].iter().rev().take(LINES_ABOVE) {
+        let nearest = self.lines[..at].iter().enumerate().rev();
+        for (row, above) in nearest.take(LINES_ABOVE) {
             start -= above.len() + 1;
             let code = above.trim_ascii();
             let is_around =
@@ -199,7 +200,9 @@ impl LineReader<'_> {
                 Some(Kind::Type) if is_open => Owner::Parameters,
                 Some(Kind::Type | Kind::Module) => Owner::Type,
                 Some(_) => Owner::Statements,
-                None if begins_members(code) => Owner::Type,
+                None if begins_members(code) || is_access(code) => Owner::Type,
+                // A chunk begins without the white space before its first line.
+                None if row == 0 && may_be_member(code) => Owner::Unknown,
                 None => Owner::Statements,
             };
         }
@@ -225,6 +228,17 @@ fn begins_members(code: &str) -> bool {
     const TYPES: [&str; 5] = ["struct", "union", "enum", "interface", "type"];
     let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     code.ends_with(['{', '(']) && words.take(4).any(|word| TYPES.contains(&word))
+}
+
+/// Returns whether a line says who may use the members below it, as in C++.
+fn is_access(code: &str) -> bool {
+    matches!(code, "public:" | "private:" | "protected:")
+}
+
+/// Returns whether a line may be a member of a type, or the comment on one, and no statement.
+fn may_be_member(code: &str) -> bool {
+    let is_plain = code.ends_with(';') && !code.contains(['(', '=']);
+    is_plain || code.starts_with("/*") || code.starts_with("//")
 }
 
 /// Returns a line of code without the annotations and words that may stand before a declaration of a
@@ -288,6 +302,10 @@ fn typed_form(code: &str, name: &str) -> Option<Form> {
     let (start, end) = words_at(code, name).next()?;
     let before = code[..start].strip_suffix('$').unwrap_or(&code[..start]);
     let after = code[end..].trim_ascii_start();
+    // `type (*name)(type);`
+    if let (Some(result), true) = (before.strip_suffix("(*"), after.starts_with(")(")) {
+        return (is_type(result) && code.ends_with(';')).then_some(Form::Typed);
+    }
     if !is_type(before) {
         return None;
     }
@@ -482,6 +500,37 @@ mod tests {
 
     fn on_each_line(uri: &str, text: &str, name: &str) -> Vec<Declaration> {
         declarations(uri, text, name)
+    }
+
+    #[test]
+    fn members_of_c_are_declared_where_a_chunk_begins_within_their_type() {
+        let uri = "a/base.h";
+        let chunk = "int virtual_max;\n\t/** The most. */\n\tint count_max;\n";
+        assert_eq!(
+            strongest_declaration(uri, chunk, "count_max"),
+            Declaration::Member
+        );
+        let class = "class Memory {\n private:\n  Nodes m_nodes;\n};";
+        assert_eq!(
+            strongest_declaration(uri, class, "m_nodes"),
+            Declaration::Member
+        );
+        let pointer = "struct reply {\n\tvoid (*clear)(void *);\n};";
+        assert_eq!(
+            strongest_declaration(uri, pointer, "clear"),
+            Declaration::Member
+        );
+        let body = "int f()\n{\n\tx = 1;\n\treply->clear(reply);\n}";
+        assert_eq!(strongest_declaration(uri, body, "clear"), Declaration::None);
+    }
+
+    #[test]
+    fn a_method_is_defined_outside_its_class() {
+        let text = "const std::string Directives::Translate(\n    const std::string& handle) {\n";
+        assert_eq!(
+            strongest_declaration("a.cpp", text, "Translate"),
+            Declaration::Definition
+        );
     }
 
     #[test]

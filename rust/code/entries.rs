@@ -120,7 +120,7 @@ pub(super) fn is_typed(line: &str, name: &str) -> bool {
         && !is_statement
         && line.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && before.len() <= TYPE
-        && before.ends_with([' ', '*', '&', '>'])
+        && (before.ends_with([' ', '*', '&', '>']) || before.ends_with("::"))
         && before.bytes().all(is_type)
         && !line.contains(';')
         && end.ends_with([',', ')', '{', '('])

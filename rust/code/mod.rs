@@ -26,7 +26,10 @@
 //! t *= 1 - (1 - prose) * min(1, 2 * (source code among the ten best) / 10) * u
 //! ```
 //!
-//! unless the query asks for such files. Here *u* is 1 if the query names a symbol. Else it falls from 1
+//! unless the query asks for such files: "tests of the parser" and "installation guide" do, "test
+//! runner" does not. Code in a folder of older versions or internal copies counts half. What is added
+//! is in proportion to how many of the ten best candidates are source code, up to half of them, so that
+//! one script among notes is no code base. Here *u* is 1 if the query names a symbol. Else it falls from 1
 //! to 0 while the share of documents, without data and configuration, among all candidates rises from a
 //! quarter to a half: where manuals stand beside the sources, a query in words asks for the manuals as
 //! much. At last the best chunk of a file with several good hits is raised. With *r* =
@@ -55,11 +58,11 @@ use rustc_hash::FxHashMap;
 pub use declaring::{Declaration, declarations, strongest_declaration};
 pub use kind::Kind;
 pub use outline::Span;
-pub use path::extensions;
+pub use path::{extensions, is_aside};
 pub use source::is_source_code;
 
 use definitions::defined_names;
-use path::{FileKind, Syntax, UNKNOWN, common_folders, is_aside, kind_of, stem_and_folder};
+use path::{FileKind, Syntax, UNKNOWN, common_folders, is_old, kind_of, stem_and_folder};
 use query::CodeQuery;
 use words::parts;
 
@@ -75,6 +78,8 @@ const MUCH_PROSE: f64 = 0.5;
 /// A symbol that is this share of a query's words, or more, has the full weight of a definition.
 const SYMBOL_SHARE: f64 = 1.5;
 const FOLDER_SHARE: f64 = 0.3;
+/// What code in a folder of older versions or internal copies counts.
+const OLD: f64 = 0.5;
 
 /// A candidate: a chunk of a document.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +119,12 @@ pub fn names_defined_in<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
     syntax_of(uri, Kind::of(uri, text)).map_or_else(Vec::new, |syntax| defined_names(text, syntax))
 }
 
+/// Returns the names of source code that a query has.
+pub fn symbols(query: &str) -> Vec<String> {
+    let symbols = CodeQuery::new(query).symbols;
+    symbols.into_iter().map(str::to_owned).collect()
+}
+
 /// Returns the definitions of a whole source text, the outer before the inner; none of a language that
 /// is not known.
 pub fn outline(text: &str, language: &str) -> Vec<Span> {
@@ -150,7 +161,14 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
             .enumerate()
             .collect();
     }
-    let share = sources as f64 / best.len() as f64;
+    let share = (2.0 * sources as f64 / best.len() as f64).min(1.0);
+    let weights = &Weights {
+        definition: share * weights.definition,
+        names: share * weights.names,
+        path: share * weights.path,
+        file: share * weights.file,
+        ..*weights
+    };
     let query = CodeQuery::new(query);
     let mut scores: Vec<f64> = candidates
         .iter()
@@ -165,14 +183,17 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
     for at in best_of_files(candidates, &scores) {
         scores[at] += weights.path * score_path(&query, candidates[at].uri);
     }
-    let prose = 1.0
-        - (1.0 - weights.prose) * (2.0 * share).min(1.0) * prefer_code(&query, candidates);
+    let prose = 1.0 - (1.0 - weights.prose) * share * prefer_code(&query, candidates);
     for (score, each) in scores.iter_mut().zip(candidates) {
         if each.kind != Kind::Code && !query.wants_prose {
             *score *= prose;
         }
-        if !query.wants_aside && is_aside(&each.uri[common..]) {
+        let below = &each.uri[common..];
+        if !query.wants_aside && is_aside(below) {
             *score *= weights.aside;
+        }
+        if each.kind == Kind::Code && is_old(below) {
+            *score *= OLD;
         }
     }
     raise_files(candidates, &mut scores, weights.file);

@@ -495,6 +495,17 @@ const ASIDE_FOLDERS: [&str; 36] = [
     "mocks",
     "__mocks__",
 ];
+/// Folders of older versions, and of what only the project itself uses.
+const OLD_FOLDERS: [&str; 8] = [
+    "compat",
+    "deprecated",
+    "_internal",
+    "internal",
+    "legacy",
+    "obsolete",
+    "old",
+    "v1",
+];
 const ASIDE_BEGINNINGS: [&str; 3] = ["test_", "conftest.", "mock_"];
 /// Ends of a file's name before its extension.
 const ASIDE_ENDINGS: [&str; 16] = [
@@ -517,7 +528,7 @@ const ASIDE_ENDINGS: [&str; 16] = [
 ];
 
 /// Returns whether a path below the project is that of a test, an example, vendored or generated code.
-pub(super) fn is_aside(path: &str) -> bool {
+pub fn is_aside(path: &str) -> bool {
     let name = file_name(path);
     let folders = &path[..path.len() - name.len()];
     let is_folder = |folder: &str| {
@@ -537,6 +548,16 @@ pub(super) fn is_aside(path: &str) -> bool {
         || ["Test", "Tests", "Spec"]
             .iter()
             .any(|ending| stem.ends_with(ending))
+}
+
+/// Returns whether a path below the project is that of an older version or of an internal copy.
+pub(super) fn is_old(path: &str) -> bool {
+    let mut folders = path.rsplit('/').skip(1);
+    folders.any(|folder| {
+        OLD_FOLDERS
+            .iter()
+            .any(|old| folder.eq_ignore_ascii_case(old))
+    })
 }
 
 /// Names of files that say nothing of what they hold: it is their folder's.

@@ -8,25 +8,24 @@ const FUNCTION_WORDS: [&str; 38] = [
     "have", "how", "i", "if", "in", "into", "is", "it", "its", "not", "of", "on", "or", "that",
     "the", "this", "to", "was", "what", "when", "where", "which", "will", "with",
 ];
-/// Stems of words that ask for tests, examples, vendored or generated code.
-const ASIDE: [&str; 14] = [
+/// Words before the first that says what is looked for.
+const LEAD_IN: [&str; 9] = [
+    "find", "get", "give", "list", "me", "please", "show", "there", "why",
+];
+/// Words that ask for tests, examples, vendored or generated code.
+const ASIDE: [&str; 9] = [
     "test",
     "spec",
-    "exampl",
     "example",
-    "sampl",
     "sample",
     "demo",
     "bench",
     "benchmark",
-    "vendor",
     "mock",
-    "fixtur",
     "fixture",
-    "generat",
 ];
-/// Stems of words that ask for documents or for configuration.
-const PROSE: [&str; 14] = [
+/// Words that ask for documents or for configuration.
+const PROSE: [&str; 12] = [
     "doc",
     "document",
     "documentation",
@@ -37,10 +36,8 @@ const PROSE: [&str; 14] = [
     "manual",
     "config",
     "configuration",
-    "yaml",
-    "toml",
-    "json",
-    "licens",
+    "licence",
+    "license",
 ];
 
 /// A query for source code.
@@ -76,7 +73,14 @@ impl<'a> CodeQuery<'a> {
         stems.sort_unstable();
         stems.dedup();
         stems.retain(|stem| !FUNCTION_WORDS.contains(&stem.as_str()));
-        let wants = |stems_of: &[&str]| stems.iter().any(|stem| stems_of.contains(&stem.as_str()));
+        let asked = asked_for(&words);
+        let wants = |kinds: &[&str]| {
+            let is_of_kind = |part: &String| kinds.iter().any(|kind| parts(kind).contains(part));
+            asked
+                .iter()
+                .flat_map(|word| parts(word))
+                .any(|part| is_of_kind(&part))
+        };
         CodeQuery {
             wants_aside: wants(&ASIDE),
             wants_prose: wants(&PROSE),
@@ -99,6 +103,23 @@ impl<'a> CodeQuery<'a> {
             .filter(|stem| self.stems.contains(stem))
             .count()
     }
+}
+
+/// Returns the words that say what a query asks for: the last of its first words up to a function
+/// word, and names that are put together.
+///
+/// "tests of the parser" and "installation guide" ask for tests and for a guide, "test runner" and
+/// "crash of the parser in debug tests" for neither.
+fn asked_for<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let is_one_of = |word: &str, list: &[&str]| list.contains(&word.to_lowercase().as_str());
+    let is_function = |word: &&&str| is_one_of(word, &FUNCTION_WORDS);
+    let compound = words.iter().filter(|word| is_compound(word));
+    let first = words
+        .iter()
+        .skip_while(|word| is_function(word) || is_one_of(word, &LEAD_IN))
+        .take_while(|word| !is_function(word))
+        .last();
+    first.into_iter().chain(compound).copied().collect()
 }
 
 /// Returns whether a word is put together as no word of prose is: `a_b`, `aB`, `ABc`.

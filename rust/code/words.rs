@@ -46,13 +46,38 @@ fn push(parts: &mut Vec<String>, part: &mut String) {
     part.clear();
 }
 
-/// Returns a word without its ending, if three letters remain: readers, reading and read are one.
+/// Endings of nouns and verbs made of one stem, the longest first; those behind them end a stem.
+const ENDINGS: [&str; 8] = ["ization", "ation", "ator", "izer", "ion", "ing", "er", "ed"];
+const LAST_ENDINGS: [&str; 4] = ["ity", "ize", "y", "e"];
+
+/// Returns a word without its ending, if three letters remain: readers, reading and read are one, as
+/// are caching and cache, serialization and serializer, utility and utils.
 ///
 /// The analyzer's stems depend on the language of a text; identifiers are English or near it.
 fn stem(word: &str) -> &str {
-    ["ing", "ers", "er", "ed", "es", "s"]
+    let singular = match word.ends_with("ss") {
+        true => word,
+        false => without(word, &["ies", "s"]),
+    };
+    let stem = without(singular, &ENDINGS);
+    let bytes = stem.as_bytes();
+    // logging is made of log, but passing of pass.
+    if let [.., _, before, last] = bytes
+        && stem.len() < singular.len()
+        && stem.len() > 3
+        && before == last
+        && !b"fls".contains(last)
+    {
+        return &stem[..stem.len() - 1];
+    }
+    without(stem, &LAST_ENDINGS)
+}
+
+fn without<'a>(word: &'a str, endings: &[&str]) -> &'a str {
+    endings
         .iter()
-        .find_map(|ending| word.strip_suffix(ending).filter(|rest| rest.len() >= 3))
+        .filter_map(|ending| word.strip_suffix(ending))
+        .find(|rest| rest.chars().nth(2).is_some())
         .unwrap_or(word)
 }
 
@@ -62,9 +87,30 @@ mod tests {
 
     #[test]
     fn identifiers_are_taken_apart_at_capitals_and_underscores() {
-        assert_eq!(parts("parseHTTPHeaders"), ["parse", "http", "head"]);
+        assert_eq!(parts("parseHTTPHeaders"), ["pars", "http", "head"]);
         assert_eq!(parts("read_all_files2"), ["read", "all", "fil"]);
         assert_eq!(parts("x"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn words_of_one_stem_are_one() {
+        for same in [
+            ["reading", "readers"],
+            ["caching", "cache"],
+            ["serialization", "serializer"],
+            ["serialize", "serializers"],
+            ["routing", "router"],
+            ["utility", "utils"],
+            ["files", "file"],
+            ["queries", "query"],
+            ["registration", "registry"],
+            ["logging", "logs"],
+            ["passing", "passes"],
+            ["adding", "add"],
+        ] {
+            assert_eq!(stem(same[0]), stem(same[1]), "{same:?}");
+        }
+        assert_ne!(stem("parser"), stem("partition"));
     }
 
     #[test]

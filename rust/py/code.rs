@@ -76,6 +76,23 @@ fn rank_code<'py>(
     Ok((order.into_pyarray(py), scores.into_pyarray(py)))
 }
 
+/// Returns the names of source code that a query has: `parse_args`, `Socket.close`, its only word.
+#[pyfunction]
+fn query_symbols(query: &str) -> Vec<String> {
+    crate::code::symbols(query)
+}
+
+/// Returns which of some texts define a name: those with the strongest declaration of it.
+#[pyfunction]
+fn defining(py: Python<'_>, rows: Vec<(PyBackedStr, PyBackedStr)>, name: &str) -> Vec<bool> {
+    py.detach(|| {
+        let is_defined = |(uri, text): &(PyBackedStr, PyBackedStr)| {
+            crate::code::strongest_declaration(uri, text, name) == Declaration::Definition
+        };
+        rows.iter().map(is_defined).collect()
+    })
+}
+
 /// Returns the names that a chunk defines, in order; none if it is not source code.
 #[pyfunction]
 fn defined_names<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
@@ -132,6 +149,12 @@ fn document_kind(uri: &str, text: &str) -> &'static str {
     Kind::of(uri, text).name()
 }
 
+/// Returns whether a path below a project is that of a test, an example, vendored or generated code.
+#[pyfunction]
+fn is_aside(path: &str) -> bool {
+    crate::code::is_aside(path)
+}
+
 /// Returns whether a text is source code or the like.
 #[pyfunction]
 fn is_source_code(text: &str) -> bool {
@@ -144,6 +167,9 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(outline, module)?)?;
     module.add_function(wrap_pyfunction!(declaration, module)?)?;
     module.add_function(wrap_pyfunction!(source_languages, module)?)?;
+    module.add_function(wrap_pyfunction!(is_aside, module)?)?;
+    module.add_function(wrap_pyfunction!(query_symbols, module)?)?;
+    module.add_function(wrap_pyfunction!(defining, module)?)?;
     module.add_function(wrap_pyfunction!(document_kind, module)?)?;
     module.add_function(wrap_pyfunction!(is_source_code, module)?)
 }

@@ -9,7 +9,7 @@ use pyo3::types::PyTuple;
 
 use super::error::raise;
 use crate::sheet::date::DateFormat;
-use crate::sheet::number::{Places, push_general};
+use crate::sheet::number::{FixedPoint, push_general};
 use crate::sheet::rows::{NumberFormat, SheetRows, Style, Value};
 use crate::sheet::strings::SharedStrings;
 
@@ -22,7 +22,7 @@ type Tokens = Vec<(String, String)>;
 /// A format of numbers that the core shows.
 #[derive(FromPyObject)]
 enum Format {
-    Places(Digits),
+    FixedPoint(Digits),
     Date(Tokens),
 }
 
@@ -135,14 +135,14 @@ impl Rows {
 
 fn number_format(format: Option<Format>) -> NumberFormat {
     match format {
-        Some(Format::Places(digits)) => NumberFormat::Places(places(digits)),
+        Some(Format::FixedPoint(digits)) => NumberFormat::FixedPoint(fixed_point(digits)),
         Some(Format::Date(tokens)) => NumberFormat::Date(DateFormat::new(&tokens)),
         None => NumberFormat::Other,
     }
 }
 
-fn places((before, is_grouped, decimals, after, shift, is_signed): Digits) -> Places {
-    Places {
+fn fixed_point((before, is_grouped, decimals, after, shift, is_signed): Digits) -> FixedPoint {
+    FixedPoint {
         before,
         is_grouped,
         decimals,
@@ -162,9 +162,9 @@ fn show_general(value: f64) -> String {
 
 /// Returns a number in a format of one row of digits.
 #[pyfunction]
-fn show_places(value: f64, format: Digits) -> String {
+fn show_fixed_point(value: f64, format: Digits) -> String {
     let mut shown = String::new();
-    places(format).push(&mut shown, value);
+    fixed_point(format).push(&mut shown, value);
     shown
 }
 
@@ -183,5 +183,5 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Rows>()?;
     module.add_function(wrap_pyfunction!(show_date, module)?)?;
     module.add_function(wrap_pyfunction!(show_general, module)?)?;
-    module.add_function(wrap_pyfunction!(show_places, module)?)
+    module.add_function(wrap_pyfunction!(show_fixed_point, module)?)
 }

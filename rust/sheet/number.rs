@@ -6,7 +6,7 @@ const DIGITS: i32 = 15;
 
 /// A format with one row of digits, such as `#,##0.00 "km"` or `0%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct FixedPoint {
     /// The text before the digits.
     pub before: String,
     /// Whether thousands are separated by commas.
@@ -21,7 +21,7 @@ pub struct Places {
     pub is_signed: bool,
 }
 
-impl Places {
+impl FixedPoint {
     /// Adds a number to a text.
     pub fn push(&self, shown: &mut String, value: f64) {
         let mut decimal = Decimal::entered(value.abs());

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::error::Result;
 
 use super::date::DateFormat;
-use super::number::{Places, push_general};
+use super::number::{FixedPoint, push_general};
 use super::text::{push_line, without_escapes};
 use super::xml::{Attributes, Handler, Parser};
 
@@ -32,7 +32,7 @@ pub enum NumberFormat {
     #[default]
     General,
     /// One row of digits.
-    Places(Places),
+    FixedPoint(FixedPoint),
     /// A date or a time.
     Date(DateFormat),
     /// Any other, which the front shows.
@@ -364,7 +364,9 @@ impl Sheet {
         let mut shown = String::new();
         match format.unwrap_or(&NumberFormat::General) {
             NumberFormat::Other if value.is_finite() => return self.ask_once(value),
-            NumberFormat::Places(places) if value.is_finite() => places.push(&mut shown, value),
+            NumberFormat::FixedPoint(fixed_point) if value.is_finite() => {
+                fixed_point.push(&mut shown, value)
+            }
             NumberFormat::Date(date) if date.push(&mut shown, value, self.from_1904) => {}
             _ => push_general(&mut shown, value),
         }

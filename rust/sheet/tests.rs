@@ -1,6 +1,4 @@
-#![allow(clippy::unwrap_used)]
-
-use super::number::{Places, push_general};
+use super::number::{FixedPoint, push_general};
 use super::rows::{NumberFormat, Row, SheetRows, Style, Value};
 use super::strings::SharedStrings;
 
@@ -10,9 +8,9 @@ fn general(value: f64) -> String {
     shown
 }
 
-fn places(decimals: u16, shift: u16) -> Places {
+fn fixed_point(decimals: u16, shift: u16) -> FixedPoint {
     let (before, after) = (String::new(), if shift > 0 { "%" } else { "" }.to_string());
-    Places {
+    FixedPoint {
         before,
         is_grouped: true,
         decimals,
@@ -24,7 +22,7 @@ fn places(decimals: u16, shift: u16) -> Places {
 
 fn shown(value: f64, decimals: u16, shift: u16) -> String {
     let mut shown = String::new();
-    places(decimals, shift).push(&mut shown, value);
+    fixed_point(decimals, shift).push(&mut shown, value);
     shown
 }
 

@@ -137,20 +137,20 @@ def share(passages: list[Passage], total: int) -> list[list[int]]:
     return share_rows(passages, needed=needed, total=total, width=60)
 
 
-def test_the_best_hit_is_shown_whole_then_the_next_two_then_the_others() -> None:
+def test_the_best_hit_is_shown_whole_and_the_next_four_have_a_share() -> None:
     line = "whales eat krill in the seas of the south pole, all day long\n"
     first, second, third = (hits_of(line * 8, score) for score in (0.9, 0.8, 0.7))
-    assert share([first, second, third], 16) == [[8], [6], [2]]
-    assert share([first, second, third], 20) == [[8], [7], [5]]
+    assert share([first, second, third], 16) == [[8], [4], [4]]
+    assert share([first, second, third], 20) == [[8], [8], [4]]
     assert share([first, second, third], 40) == [[8], [8], [8]]
     fourth = hits_of(line * 8, 0.6, 0.5)
-    assert share([first, second, third, fourth], 20) == [[8], [7], [5], [0, 0]]
-    assert share([first, second, third, fourth], 33) == [[8], [8], [8], [8, 1]]
+    assert share([first, second, third, fourth], 20) == [[8], [5], [4], [2, 1]]
+    assert share([first, second, third, fourth], 33) == [[8], [8], [8], [5, 4]]
 
 
 def test_the_rows_of_good_hits_go_to_them_wherever_they_stand() -> None:
     line = "whales eat krill in the seas of the south pole, all day long\n"
-    assert share([hits_of(line * 8, 0.6, 0.8), hits_of(line * 8, 0.7)], 16) == [[2, 8], [6]]
+    assert share([hits_of(line * 8, 0.6, 0.8), hits_of(line * 8, 0.7)], 16) == [[4, 8], [4]]
 
 
 def test_of_source_code_half_of_the_best_hits_comes_first() -> None:
@@ -332,8 +332,8 @@ def test_a_slash_in_the_name_of_a_sheet_is_no_folder() -> None:
 def test_less_relevant_passages_are_printed_last_in_a_line_each(here: Path, crx: Crx) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "answer.md").write_text("The narwhal tusk is a tooth of a narwhal.")
-    for at in "abc":
-        (here / "docs" / f"note{at}.md").write_text(f"A tooth of the wheel broke on ship {at}.")
+    for ship in "abc":
+        (here / "docs" / f"note{ship}.md").write_text(f"A tooth of the wheel broke on ship {ship}.")
     assert crx("index", "docs", "--embedder", "none", "-q").code == 0
     query = "narwhal tusk tooth"
     lines = crx("search", query).out.splitlines()

@@ -13,6 +13,7 @@ import io
 import json
 import resource
 import sqlite3
+import struct
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -344,7 +345,9 @@ PATTERNS: dict[str, list[tuple[str, str, str]]] = {
     ],
 }
 P = "<w:p><w:r><w:t>A road</w:t></w:r></w:p>"
-ROW = ["road", 12.0, "tar"]
+ROW: list[str | float] = ["road", 12.0, "tar"]
+CELL: dict[str, object] = {"cell_type": "markdown", "source": ["# Tar\n", "a"]}
+MHTML = b"From: a\nContent-Type: multipart/related; boundary=b\n\n"
 Build = Callable[[int], bytes]
 # Files of formats that are not text, of a number of parts.
 BUILDERS: dict[str, list[Build]] = {
@@ -381,7 +384,10 @@ BUILDERS: dict[str, list[Build]] = {
         lambda n: ods({"A": [ROW * n]}),
         lambda n: ods({f"A{k}": [ROW] for k in range(n)}),
     ],
-    ".xls": [lambda n: excel_97({"A": [ROW] * min(n, 2000)})],
+    ".xls": [
+        lambda n: excel_2(n),
+        lambda n: excel_97({f"A{k}": [ROW] for k in range(min(n, 300))}),
+    ],
     ".odt": [
         lambda n: odf(f"<office:text>{'<text:p>Tar</text:p>' * n}</office:text>"),
         lambda n: odf(f"<office:text>{'<text:h>Tar</text:h>' * n}</office:text>"),
@@ -432,8 +438,6 @@ BUILDERS: dict[str, list[Build]] = {
     ".mbox": [lambda n: b"From a Wed May  1 10:00:00 2024\nSubject: A\n\nTar\n\n" * n],
     ".gz": [lambda n: gzip.compress(b"Tar " * n * 100)],
 }
-CELL = {"cell_type": "markdown", "source": ["# Tar\n", "a"]}
-MHTML = b"From: a\nContent-Type: multipart/related; boundary=b\n\n"
 FIRST_PARTS = 250
 # The bytes up to which a file is doubled.
 LARGEST_FILE = 4_000_000
@@ -503,6 +507,15 @@ def sqlite_of(rows: int, *, columns: int) -> bytes:
         database.executemany(f"INSERT INTO roads VALUES ({marks})", [["tar"] * columns] * rows)
         database.commit()
         return database.serialize()
+
+
+def excel_2(rows: int) -> bytes:
+    """Return a workbook of Excel 2: one sheet, in no compound file."""
+    cells = b"".join(
+        struct.pack("<HHHH3sB3s", 4, 11, row % 16_384, row // 16_384, b"", 3, b"tar")
+        for row in range(rows)
+    )
+    return struct.pack("<HHHH", 9, 4, 2, 0x10) + cells + struct.pack("<HH", 10, 0)
 
 
 def parquet_of(columns: Mapping[str, Sequence[object]]) -> bytes:

@@ -70,7 +70,7 @@ def test_what_the_runtime_raises_is_one_line(tmp_path: Path, store: Path) -> Non
 def test_a_graph_that_asks_for_more_memory_than_its_size_needs_is_refused(
     tmp_path: Path, store: Path
 ) -> None:
-    with pytest.raises(ModelError, match="Failed to allocate memory .* of size 16000000000"):
+    with pytest.raises(ModelError, match=r"Failed to allocate memory .* of size 16000000000"):
         add_foreign_model(greedy(tmp_path / "greedy"), overrides=EMBEDDER)
     assert list(store.iterdir()) == []
 

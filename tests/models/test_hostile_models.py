@@ -11,6 +11,7 @@ from tiny_model import make_model
 from crx.errors import ModelError
 from crx.models import add_model
 from crx.models.card import CARD_FILE, TOKENIZER_FILE, read_card
+from crx.models.onnx_folder import detect_precision
 from crx.models.tokenizer import ModelTokenizer
 
 GIGABYTE = 1_000_000_000
@@ -50,3 +51,19 @@ def test_a_pipe_that_is_named_as_a_tokenizer_does_not_block(tmp_path: Path) -> N
     os.mkfifo(tmp_path / TOKENIZER_FILE)
     with pytest.raises(ModelError, match="not a regular file"):
         ModelTokenizer(tmp_path / TOKENIZER_FILE, sequence=8)
+
+
+def test_a_graph_of_a_terabyte_is_refused_unread(tmp_path: Path) -> None:
+    graph = tmp_path / "model.onnx"
+    graph.touch()
+    os.truncate(graph, 1 << 40)
+    with pytest.raises(ModelError, match=r"model\.onnx: 1,099,512 MB, more than the 2,147 MB"):
+        detect_precision(graph)
+
+
+def test_a_quantized_operator_is_found_across_blocks(tmp_path: Path) -> None:
+    graph = tmp_path / "model.onnx"
+    graph.write_bytes(bytes((1 << 20) - 5) + b"DynamicQuantizeLinear")
+    assert detect_precision(graph) == "int8"
+    graph.write_bytes(bytes(1 << 21))
+    assert detect_precision(graph) == "fp32"

@@ -43,7 +43,11 @@ def lexical(tmp_path: Path) -> Iterator[_native.Lexical]:
             "supply agreements between Acme and Beta",
             "Which law governs the ?",
         ),
-        ("In the ACME corporation, who\n pays", "ACME corporation", "In the , who pays"),
+        (
+            "In the ACME corporation supply agreement, who\n pays",
+            "ACME corporation supply agreement",
+            "In the , who pays",
+        ),
     ],
 )
 def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
@@ -60,6 +64,7 @@ def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
         ("Acme Corporation Supply Agreement", [(1, OUTLINE)] * BEST_CHUNKS),
         ("what does the Acme Corporation have", [(1, OUTLINE)] * BEST_CHUNKS),
         ("disputes of Acme", [(1, OUTLINE)] * BEST_CHUNKS),
+        ("In the Acme corporation, who pays", [(1, OUTLINE)] * BEST_CHUNKS),
         ("", [(1, OUTLINE)] * BEST_CHUNKS),
         (QUESTION, []),
         (QUESTION, [(1, OUTLINE)] * (BEST_CHUNKS - 3)),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
 
 from crx.backends.overlap import OverlapReranker
-from crx.config import Settings
+from crx.config import Settings, describe
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import OPTIONAL, RULES, make_rules
@@ -40,19 +40,78 @@ def test_a_rule_is_frozen_and_its_numbers_are_its_fields() -> None:
         assert {each.name for each in fields(rule)} >= {"reads"} or rule.reads in (0, 1 << 30)  # type: ignore[arg-type]
 
 
-def test_no_number_of_an_order_stands_beside_a_rule() -> None:
-    """A module of a rule has no numeric constant, but for limits that `ALLOWED` gives reasons."""
-    allowed = {
-        "VALUE": "a result of the core",
-        "_SHORTEST": "what a phrase is",
-        "FEWEST_CHUNKS": "below it there is no distribution",
-        "_MOST_CHUNKS": "a limit of time",
-        "_COMPARED": "a limit of time",
-        "_DAY_S": "seconds",
+# Numbers that decide an order, or which candidates there are, outside the value of a rule.
+ORDER = {
+    "fusion": {"UNKNOWN_PART_POWER", "SHARE_POWER"},
+    "dense_languages": {"UNREAD_WEIGHT"},
+    "document_name": {"BEST_CHUNKS", "_OF_ONE_DOCUMENT", "_FEWEST_WORDS"},
+    "search": {"DEEPER", "DEEPEST"},
+    "spelling": {"_SHORTEST_PART", "_UNKNOWN_SHARE", "_TERMS", "_CHUNKS", "_ALIKE", "_SHORTEST"},
+    "unknown_words": {"FEWEST_CHUNKS"},
+    "verbatim": {"_SHORTEST"},
+}
+# Limits of time and memory, results of the core, and what is shown.
+OTHER = {
+    "codes": {"_CHUNKS", "_LONGEST", "_LONGEST_GROUP", "_MOST_GROUPS", "_SHORTEST"},
+    "exclusion": {"_DEEPER", "_DEEPEST", "_OPTION_DEPTH"},
+    "hits": {"NAMED_COPIES", "RELEVANT_SHARE"},
+    "mended_filter": {"_LONGEST_NAME"},
+    "operators": {"_SHOWN_CHARS", "_SHOWN_TEXTS"},
+    "recency": {"_DAY_S"},
+    "spelling": {"_LONGEST_QUERY", "_MOST_REPLACED", "_COUNTED", "_FUNCTION_WORDS_OF_A_LANGUAGE"},
+    "timed_scoring": {"_FIRST_BATCH", "_SMALL_BATCH", "_BATCH_MS"},
+    "unknown_words": {"_MOST_CHUNKS", "_COMPARED"},
+    "verbatim": {"VALUE"},
+}
+# The same of the core: kinds, definitions, the floor of a fusion, copies, terms of a query.
+CORE = {
+    "code/mod.rs": {
+        "BEST",
+        "FLOOR_RANK",
+        "SOME_PROSE",
+        "MUCH_PROSE",
+        "SYMBOL_SHARE",
+        "FOLDER_SHARE",
+    },
+    "code/source.rs": {"SHARE_OF_SYMBOLS", "SHARE_OF_SYMBOLS_AND_LINES", "SHARE_OF_LINES"},
+    "fuse.rs": {"FLOOR_RANK"},
+    "copies.rs": {"FEWEST_SHINGLES", "CONTENT_WEIGHT"},
+    "analyze/query.rs": {"FUNCTION_WEIGHT", "HIRAGANA_WEIGHT", "NAME_FACTOR"},
+}
+
+
+def test_a_number_that_decides_an_order_is_in_a_value_or_listed_here() -> None:
+    found: dict[str, set[str]] = {}
+    for path in (ROOT / "python" / "crx" / "retrieve").rglob("*.py"):
+        names = re.findall(r"^([A-Z_]+) = -?[\d._]+$", path.read_text(), re.MULTILINE)
+        if names:
+            found[path.stem] = set(names)
+    known = {
+        name: ORDER.get(name, set()) | OTHER.get(name, set())
+        for name in ORDER.keys() | OTHER.keys()
     }
-    found = {
-        name
-        for path in (ROOT / "python" / "crx" / "retrieve" / "rules").glob("*.py")
-        for name in re.findall(r"^([A-Z_]+) = [\d._]+$", path.read_text(), re.MULTILINE)
+    assert found == known
+    for file, listed in CORE.items():
+        text = (ROOT / "rust" / file).read_text()
+        assert all(re.search(rf"^(?:pub )?const {name}: ", text, re.MULTILINE) for name in listed)
+
+
+def test_the_numbers_that_decide_an_order_are_counted() -> None:
+    """45 are asked for: those beside the values of rules are to become fewer."""
+    settings = [
+        each
+        for each in describe()
+        if each.name.startswith("rank.") and not isinstance(each.default, str)
+    ]
+    assert all(each.help for each in settings)
+    of_settings = {"code", "recency", "copies", "rerank"}
+    numbers = {
+        f"{rule.name}.{each.name}"
+        for rule in make_rules(Settings(rank_recency_weight=0.5), rerank=RERANK)
+        for each in fields(rule)  # type: ignore[arg-type]
+        if each.default is not MISSING and isinstance(each.default, int | float)
+        if each.name not in ("asked", "by_excerpts", "copy_share")
+        if rule.name not in of_settings or each.name in ("reads", "best")
     }
-    assert found <= allowed.keys()
+    beside = sum(map(len, ORDER.values())), sum(map(len, CORE.values()))
+    assert (len(settings), len(numbers), *beside) == (25, 12, 16, 15)

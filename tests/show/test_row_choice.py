@@ -46,10 +46,9 @@ def test_a_piece_goes_on_after_a_row_that_leads_to_the_next() -> None:
     rows[3], rows[4] = "whales eat krill", "as in this:"
     terms = find_terms(rows, query="krill", known=set())
     full, unseen = [0.5, 0.5, 1.0, 1.0, 1.0, 0.1, 0.5, 0.5, 0.5], [0.0] * 9
-    options = {"counts": [2]}
-    before = choose_prose(terms, full, unseen, [range(9)], **options)
+    before = choose_prose(terms, full, unseen, [range(9)], counts=[2])
     assert before == [range(3, 5)]
-    after = choose_prose(terms, full, unseen, [range(9)], leads={4}, **options)
+    after = choose_prose(terms, full, unseen, [range(9)], counts=[2], leads={4})
     assert after == [range(4, 6)]
 
 

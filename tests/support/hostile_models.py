@@ -131,6 +131,11 @@ def exchanged(name: str, exchange: Callable[[Path], object]) -> Callable[[Path],
     return write
 
 
+def linked(target: str) -> Callable[[Path], object]:
+    """Return a function that makes a path a link."""
+    return lambda path: path.symlink_to(target)
+
+
 def _deep(opening: str) -> str:
     return opening * 200_000
 
@@ -188,9 +193,7 @@ WAYS: dict[str, Callable[[Path], object]] = {
         for name in ("model.onnx", "tokenizer.json")
     },
     **{
-        f"{name} that links to {target}": exchanged(
-            name, lambda path, target=target: path.symlink_to(target)
-        )
+        f"{name} that links to {target}": exchanged(name, linked(target))
         for name in ("model.onnx", "tokenizer.json")
         for target in ("/dev/zero", "/etc/passwd", "model.onnx", "../..")
     },

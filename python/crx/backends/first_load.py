@@ -35,7 +35,7 @@ def require_tried(folder: Path, card: ModelCard, *, backend: str) -> None:
 
 def main() -> None:
     """Load the model that the parent names, and tell it how that ended."""
-    from crx.models.limited_child import serve_limited
+    from crx.models.limited_child import serve_limited  # in the child alone
 
     serve_limited(_load)
 

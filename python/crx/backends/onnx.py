@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from crx.backends.first_load import require_tried
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.backends.stored_embedder import StoredEmbedder
+from crx.backends.token_vectors import TokenVectorReranker
 from crx.errors import ModelError
 from crx.models.card import (
     GRAPH_FILE,
@@ -60,21 +61,34 @@ def load_embedder(spec: str) -> OnnxEmbedder:
     return OnnxEmbedder(folder, device=device)
 
 
-def load_reranker(spec: str) -> OnnxReranker:
+def load_reranker(spec: str) -> OnnxReranker | TokenVectorReranker:
     """Load a reranker by name or path; a path may be a folder with an ONNX file of its own."""
     name, device = _parse(spec)
     is_source = is_source_folder(Path(name))
     folder = Path(name) if is_source else find_model(name)
     card = read_reranker_folder(folder)[0] if is_source else read_card(folder)
     require_tried(folder, card, backend=__name__)
-    return OnnxReranker(folder, device=device)
+    return _open_reranker(folder, card, device)
 
 
-def open_model(folder: Path) -> OnnxEmbedder | OnnxReranker:
+def open_model(folder: Path) -> OnnxEmbedder | OnnxReranker | TokenVectorReranker:
     """Load the model in a folder on the CPU, in this process, whoever made it."""
-    if not is_source_folder(folder) and read_card(folder).kind == "embedder":
-        return OnnxEmbedder(folder)
-    return OnnxReranker(folder)
+    if is_source_folder(folder):
+        return OnnxReranker(folder)
+    card = read_card(folder)
+    return OnnxEmbedder(folder) if card.kind == "embedder" else _open_reranker(folder, card, "cpu")
+
+
+def _open_reranker(
+    folder: Path, card: ModelCard, device: Device
+) -> OnnxReranker | TokenVectorReranker:
+    if card.pooling != "tokens":
+        return OnnxReranker(folder, device=device)
+    check_files(folder, card)
+    graph = folder / GRAPH_FILE
+    require_own_files(graph, card.files)
+    session = _Session(graph, precision=card.precision, device=device)
+    return TokenVectorReranker(folder, card, session)
 
 
 class OnnxEmbedder(StoredEmbedder):
@@ -118,7 +132,12 @@ class OnnxEmbedder(StoredEmbedder):
 
         def run(batch: Batch) -> None:
             rows, tokens = batch
-            vectors[rows] = graph.run(tokens)
+            made = graph.run(tokens)
+            if made.shape != (len(rows), self.dimensions):
+                raise ModelError(
+                    f"{self.card.name}: gave vectors of shape {made.shape}; add it again"
+                )
+            vectors[rows] = made
 
         graph.each(ids, run)
         self._require_finite(vectors)
@@ -211,11 +230,19 @@ class _Session:
             self._fork_guard.check(str(self._path))
         _run_parallel(list(batch_by_length(ids, tokens=self._batch_tokens)), run, self._threads)
 
+    def run_all(self, ids: Ids) -> list[NDArray[np.generic]]:
+        """Return all outputs for a batch of (n, length) ids; `ModelError` if it fails."""
+        return self._run(None, ids)
+
     def run(self, ids: Ids, segments: Ids | None = None) -> NDArray[np.float32]:
         """Return the first output for a batch of (n, length) ids; `ModelError` if it fails."""
+        found: NDArray[np.float32] = self._run([self._output], ids, segments)[0]
+        return found
+
+    def _run(self, names: list[str] | None, ids: Ids, segments: Ids | None = None) -> list[Any]:
         inputs = graph_inputs(self._inputs, ids, segments)
         try:
-            found: NDArray[np.float32] = self._session.run([self._output], inputs)[0]
+            found: list[Any] = self._session.run(names, inputs)
         except Exception as error:  # the runtime's errors have no common public root
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise ModelError(f"{self._path}: failed ({why}); add the model again") from error

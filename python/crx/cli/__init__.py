@@ -39,6 +39,7 @@ COMMANDS = {
     "export": "Write contexts to a file.",
     "import": "Read contexts from a file.",
     "mcp": "Let a language model search the index.",
+    "agents": "Set up the agents of this machine to search with crx.",
     "doctor": "Check the installation and the index.",
     "models": "List, add, check and remove models.",
     "bundle": "Carry crx and its models to a machine without a network.",

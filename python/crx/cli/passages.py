@@ -8,7 +8,6 @@ from dataclasses import replace
 import click
 
 from crx.cli.excerpt import (
-    SHARES,
     Body,
     best_row,
     count_rows,
@@ -31,8 +30,8 @@ GENERATED_CONTEXT = "context (generated)"
 
 # Passages that are printed unless another number is asked for.
 SHOWN = 5
-# Passages of which the rows of a screen are shared first.
-WITH_TEXT = len(SHARES)
+# Passages that are printed however long their location is.
+WITH_TEXT = 3
 
 _INDENT = "   "
 # The line above passages that score much lower than the best.

@@ -174,11 +174,12 @@ def command(
 ) -> int:
     """Print the passages that answer QUERY, best first; its words need no quotes.
 
-    What is printed fits on a screen, 30 lines in a pipe: the best chunk whole, the next two as far
-    as there is room, cut to what follows the words of QUERY, and other passages in a line each, if
-    their locations fit into one. --full, --more and -n print more. An error message, an identifier
-    or a "quoted phrase" that a document holds as it is comes first, and a single word before names
-    that it is a part of. If "crx serve" serves the index, it does the search.
+    What is printed fits on a screen, 30 lines in a pipe: the best chunk whole, others as far as
+    there is room, cut to what follows the words of QUERY, and less relevant passages in a line
+    each, if their locations fit into one. --full, --more and -n print more. An error message, an
+    identifier or a "quoted phrase" that a document holds as it is comes first, a name's definition
+    before other texts that say it, and a single word before names that it is a part of. If
+    "crx serve" serves the index, it does the search.
 
     In one argument, 'budget -draft' leaves out passages with "draft" or "drafts", and
     're:ERR-[0-9]+' finds a regular expression in the text of all formats.

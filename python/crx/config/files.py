@@ -44,7 +44,7 @@ def user_file(environ: Mapping[str, str]) -> Path:
 
 
 def installation_file() -> Path:
-    """Return the path of the settings that came with this installation, such as of a bundle."""
+    """Return the path of the settings that came with this installation, such as a bundle's."""
     return Path(sys.prefix) / "share" / "crx" / "config.toml"
 
 

@@ -32,7 +32,7 @@ GGUF_FILE = "model.gguf"
 ModelKind = Literal["embedder", "reranker", "generator"]
 # "gguf": the quantization is recorded in the GGUF file.
 Precision = Literal["fp32", "int8", "gguf"]
-Pooling = Literal["mean", "cls", "max", "last", "graph", "none"]
+Pooling = Literal["mean", "cls", "max", "last", "tokens", "graph", "none"]
 
 _BLOCK_BYTES = 1 << 20
 _MAX_CARD_BYTES = 1 << 22
@@ -65,7 +65,8 @@ class ModelCard:
 
     `sequence` is the maximum input length in tokens, including special tokens and prefix;
     `max_tokens` is what remains of it for a passage. `pooling` is "graph" if the folder's own ONNX
-    graph pools, and "none" for rerankers and generators. `files` maps the name of each file to its
+    graph pools, "tokens" for a reranker by late interaction, and "none" for other rerankers and
+    generators. `files` maps the name of each file to its
     BLAKE2b-256. `languages` are the ISO 639-1 codes that the model declares; empty if it declares
     none. `provenance` is None for a model that was added from a folder.
     """

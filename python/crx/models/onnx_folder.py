@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import mmap
 from pathlib import Path
 
 from crx.errors import ModelError
-from crx.models.card import CARD_FILE, GRAPH_FILE, TOKENIZER_FILE, ModelCard, Precision, file_digest
+from crx.models.card import (
+    CARD_FILE,
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    ModelCard,
+    Precision,
+    file_digest,
+    require_small,
+)
 from crx.models.external_data import external_files
 
 _QUANTIZE_OPERATOR = b"DynamicQuantize"
+# Protocol Buffers allow no longer message; larger weights are in files beside it.
+_MAX_GRAPH_BYTES = 1 << 31
+_BLOCK_BYTES = 1 << 20
 
 
 def is_source_folder(path: Path) -> bool:
@@ -27,8 +37,14 @@ def detect_precision(graph: Path) -> Precision:
         return "int8"
     if not graph.stat().st_size:
         raise ModelError(f"{graph}: empty; download the file again")
-    with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return "int8" if content.find(_QUANTIZE_OPERATOR) >= 0 else "fp32"
+    require_small(graph, _MAX_GRAPH_BYTES)
+    end = b""
+    with graph.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            if _QUANTIZE_OPERATOR in end + block:
+                return "int8"
+            end = block[-len(_QUANTIZE_OPERATOR) :]
+    return "fp32"
 
 
 def read_reranker_folder(path: Path) -> tuple[ModelCard, Path]:

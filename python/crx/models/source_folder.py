@@ -114,7 +114,8 @@ class SourceFolder:
 
     `head` names those of the dense layer, the norm and the classifier of a reranker whose head is
     in modules; it is empty for a head among the encoder's weights. `table` is the folder of the
-    token vectors of a static embedder, None for an encoder.
+    token vectors of a static embedder, None for an encoder. `skipped` are the words of a text that
+    a reranker by late interaction, whose pooling is "tokens", does not compare.
     `graph` is the path of its ONNX graph, None if the model is read from its weights. `pooling` is
     "graph" if the folder names none, so that the graph must pool.
     """
@@ -127,6 +128,7 @@ class SourceFolder:
     dense: tuple[str, ...]
     head: tuple[str, ...]
     table: str | None
+    skipped: tuple[str, ...]
     sequence: int
     lower_case: bool
     query_prefix: str
@@ -168,9 +170,16 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
     else:
         kind = overrides.kind or ("reranker" if head else _kind(path, config))
         sequence = _sequence(path, config, encoder_config, overrides.sequence)
-    if kind == "embedder" and table is None:
+    saved = _read_json(path, "config_sentence_transformers.json", default={})
+    skipped: tuple[str, ...] = ()
+    if _is_late_interaction(modules):
+        kind, pooling, dense = "reranker", "tokens", tuple(each.path for each in modules[1:])
+        skipped = tuple(map(str, saved.get("skiplist_words") or ()))
+        if overrides.sequence is None and "document_length" in saved:
+            sequence = min(sequence, _integer(path, saved, "document_length"))
+    elif kind == "embedder" and table is None:
         pooling, dense = _pooling_and_dense(path, modules, graph, overrides)
-    query, passage = _prefixes(_read_json(path, "config_sentence_transformers.json", default={}))
+    query, passage = _prefixes(saved)
     licence, languages = read_front_matter(path)
     return SourceFolder(
         path=path,
@@ -181,6 +190,7 @@ def read_folder(path: Path, overrides: Overrides | None = None) -> SourceFolder:
         dense=dense,
         head=head,
         table=table,
+        skipped=skipped,
         sequence=sequence,
         lower_case=bool(encoder_config.get("do_lower_case", False)),
         query_prefix=query if overrides.query_prefix is None else overrides.query_prefix,
@@ -341,6 +351,11 @@ def _read_modules(path: Path) -> list[_Module]:
     return modules
 
 
+def _is_late_interaction(modules: Sequence[_Module]) -> bool:
+    """Return whether the modules are those of PyLate: an encoder and projections of its tokens."""
+    return re.fullmatch("Transformer( Dense)+", " ".join(each.kind for each in modules)) is not None
+
+
 def _table_module(modules: Sequence[_Module]) -> str | None:
     """Return the folder of a static embedder's token vectors, "" for the root; None for others."""
     if not modules or modules[0].kind != "StaticEmbedding":
@@ -385,7 +400,10 @@ def _prefixes(config: Json) -> tuple[str, str]:
     default = prompts.get(config.get("default_prompt_name") or "", "")
     query = prompts.get("query", default)
     passages = (prompts[name] for name in ("passage", "document", "corpus") if name in prompts)
-    return str(query or ""), str(next(passages, default) or "")
+    passage = next(passages, default)
+    # The names of PyLate.
+    query, passage = config.get("query_prefix", query), config.get("document_prefix", passage)
+    return str(query or ""), str(passage or "")
 
 
 def _sequence(path: Path, config: Json, encoder_config: Json, given: int | None) -> int:

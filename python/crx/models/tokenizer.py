@@ -51,6 +51,11 @@ class ModelTokenizer:
         vocabulary = self._full_tokenizer().get_vocab(with_added_tokens=True)
         return max(vocabulary.values(), default=-1) + 1
 
+    def ids_of(self, words: Sequence[str]) -> tuple[int, ...]:
+        """Return the ids of the words that are tokens."""
+        found = (self._full_tokenizer().token_to_id(word) for word in words)
+        return tuple(each for each in found if each is not None)
+
     def max_text_tokens(self, prefix: str = "") -> int:
         """Return how many tokens of a text the model reads after this prefix."""
         tokenizer, _ = self._tokenizer_for([prefix])

@@ -24,7 +24,7 @@ def read_hits(search: Search) -> Search:
         name: _stages(search.rankings[name], keys) for name in names if name in search.rankings
     }
     rows = search.rows.read(keys)
-    least = RELEVANT_SHARE * float(search.ranking.scores.max(initial=0))
+    best = max(search.ranking.scores.tolist(), default=0.0)
     hits = tuple(
         Hit(
             key=key,
@@ -40,7 +40,7 @@ def read_hits(search: Search) -> Search:
             stages={name: of[key] for name, of in stages.items() if key in of},
             copies=len(search.copies.get(key, ())),
             also_in=_other_documents(search, key, row.uri),
-            less_relevant=score < least,
+            less_relevant=best > 0 and score < RELEVANT_SHARE * best,
         )
         for key, score in zip(keys, search.ranking.scores.tolist(), strict=True)
         if (row := rows.get(key))

@@ -242,7 +242,8 @@ class DocumentTables:
             "INSERT INTO document (uri, title, lang, kind, metadata, fields, source_hash, "
             "source_size, source_mtime_ns, head, digest, sums) SELECT uri, title, lang, kind, "
             "metadata, metadata::jsonb, decode(source_hash, 'hex'), source_size, source_mtime_ns, "
-            "head, decode(digest, 'hex'), sums::jsonb FROM json_to_recordset(CAST(:rows AS json)) AS "
+            "head, decode(digest, 'hex'), sums::jsonb "
+            "FROM json_to_recordset(CAST(:rows AS json)) AS "
             "new(uri text, title text, lang text, kind text, metadata text, source_hash text, "
             "source_size bigint, source_mtime_ns bigint, head text, digest text, sums text) "
             "RETURNING uri, doc",

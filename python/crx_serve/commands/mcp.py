@@ -48,6 +48,11 @@ _allow_write = click.option(
 @click.group(invoke_without_command=True)
 @_index
 @_allow_write
+@click.option(
+    "--no-refresh",
+    is_flag=True,
+    help="Do not read what has changed in the indexed folders before each search.",
+)
 @set_option
 @click.pass_context
 def command(
@@ -55,6 +60,7 @@ def command(
     *,
     folders: tuple[str, ...],
     allow_write: bool,
+    no_refresh: bool,
     assignments: tuple[str, ...],
 ) -> None:
     """Let a language model search the index, by the Model Context Protocol.
@@ -74,7 +80,7 @@ def command(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _exit_at_once)
     try:
-        run_stdio(service, allow_write=allow_write)
+        run_stdio(service, allow_write=allow_write, refresh=not no_refresh)
     finally:
         service.close()
 

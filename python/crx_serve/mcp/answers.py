@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from functools import partial
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -13,6 +12,9 @@ from crx import _native
 from crx.show.best_line import find_best_line
 from crx.show.by_file import FileLine
 from crx.show.excerpt import find_excerpt, wrap
+from crx_serve.mcp.matching_lines import MatchingLines
+from crx_serve.mcp.source_excerpt import find_source_excerpt, is_source
+from crx_serve.mcp.source_file import SourceFile
 from crx_serve.passages import as_passage, describe_files
 from crx_serve.responses import (
     DocumentList,
@@ -22,12 +24,19 @@ from crx_serve.responses import (
     SearchResults,
     ServiceStatus,
 )
+from crx_serve.service import SearchService, parse_cursor
 
 # Characters of a document that one answer holds unless the request names an end: a model reads
 # them, and a client may drop an answer of more than 25,000 tokens.
 FETCHED_CHARS = 20_000
 # Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
 RESULT_LINES = 2
+# Lines of the first passage, and how many of the first are whole definitions in source code.
+FIRST_LINES = 4
+WHOLE_RESULTS = 3
+# Lines of a pattern in one answer, and their columns.
+MATCHES_OF_A_PAGE = 100
+_MATCH_COLUMNS = 160
 _RESULT_COLUMNS = 90
 # Columns of the line of a location: with an id and a path of usual length, it is under 40 tokens.
 _LOCATION_COLUMNS = 60
@@ -56,12 +65,15 @@ class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of `search`, best passage or file first; or `locations`, a line each.
 
+    `count` is how many lines a pattern matches; `next_cursor` goes on after those of this answer.
     `less_relevant` are passages that score much lower than the best: a line for each document, its
     id, path and their lines or pages.
     """
 
     results: list[ToolResult]
     locations: list[str] = []
+    count: int = 0
+    next_cursor: str = ""
     less_relevant: list[str] = []
     notes: list[str] = []
 
@@ -113,20 +125,54 @@ class ToolStatus(Struct, frozen=True, kw_only=True):
 
 def as_tool_passages(found: SearchResults) -> ToolResults:
     """Return the passages of a search for a model, whole."""
-    return _with_tail(found, _result)
+    return _with_tail(found, [_result(each) for each in _relevant(found)])
 
 
-def as_tool_lines(found: SearchResults) -> ToolResults:
-    """Return where passages of a search are, with the best lines of each."""
-    return _with_tail(found, partial(_best_lines, query=found.query))
+def as_tool_lines(found: SearchResults, service: SearchService) -> ToolResults:
+    """Return where passages of a search are, with the best lines of each.
+
+    The first of those in source code are whole definitions.
+    """
+    results = [
+        _source_lines(each, service, query=found.query, whole=rank < WHOLE_RESULTS)
+        if is_source(each)
+        else _best_lines(each, query=found.query, rows=FIRST_LINES if rank < 1 else RESULT_LINES)
+        for rank, each in enumerate(_relevant(found))
+    ]
+    return _with_tail(found, results)
 
 
-def _with_tail(found: SearchResults, describe: Callable[[FoundPassage], ToolResult]) -> ToolResults:
-    """Return the passages of a search, and of less relevant ones their locations alone."""
+def as_tool_matches(found: MatchingLines, service: SearchService, *, cursor: str) -> ToolResults:
+    """Return lines that a pattern matches, by document, and how many there are."""
+    start = parse_cursor(cursor)
+    results = [
+        ToolResult(
+            id=document.id,
+            title=_title(document.row.title, document.row.uri),
+            url=service.document_url(document.id, document.row.uri, f"#L{lines[0]}"),
+            text="\n".join(_numbered(document.file, line) for line in lines),
+        )
+        for document, lines in found.page(start, MATCHES_OF_A_PAGE)
+    ]
+    end = start + MATCHES_OF_A_PAGE
     return ToolResults(
-        results=[describe(each) for each in found.passages if not each.less_relevant],
+        results=results,
+        count=found.count,
+        next_cursor=str(end) if end < found.count else "",
+        notes=_own_notes(found.notes),
+    )
+
+
+def _relevant(found: SearchResults) -> list[FoundPassage]:
+    return [each for each in found.passages if not each.less_relevant]
+
+
+def _with_tail(found: SearchResults, results: list[ToolResult]) -> ToolResults:
+    """Return the results of a search, and of less relevant passages their locations alone."""
+    return ToolResults(
+        results=results,
         less_relevant=_by_document([each for each in found.passages if each.less_relevant]),
-        notes=[*found.notes],
+        notes=_own_notes(found.notes),
     )
 
 
@@ -154,13 +200,13 @@ def as_tool_files(found: SearchResults) -> ToolResults:
         )
         for each in describe_files(found.passages, query=found.query, lines=RESULT_LINES)
     ]
-    return ToolResults(results=results, notes=[*found.notes])
+    return ToolResults(results=results, notes=_own_notes(found.notes))
 
 
 def as_tool_locations(found: SearchResults) -> ToolResults:
     """Return the locations of passages for a model: id, path, line and its text."""
     locations = [_location(each, query=found.query) for each in found.passages]
-    return ToolResults(results=[], locations=locations, notes=[*found.notes])
+    return ToolResults(results=[], locations=locations, notes=_own_notes(found.notes))
 
 
 def as_tool_document(document: DocumentText) -> ToolDocument:
@@ -207,12 +253,31 @@ def _result(passage: FoundPassage) -> ToolResult:
     )
 
 
-def _best_lines(passage: FoundPassage, *, query: str) -> ToolResult:
+def _source_lines(
+    passage: FoundPassage, service: SearchService, *, query: str, whole: bool
+) -> ToolResult:
+    """Return what answers in a passage of source code, with the symbol that encloses it."""
+    store = service.index(passage.index).store
+    row = store.document(passage.uri)
+    if row is None:  # it was removed since the search
+        return _best_lines(passage, query=query, rows=RESULT_LINES)
+    excerpt = find_source_excerpt(SourceFile.read(store, row), passage, query=query, whole=whole)
+    return ToolResult(
+        id=passage.id,
+        title=excerpt.symbol or _title(passage.title, passage.uri),
+        url=f"{passage.url.partition('#')[0]}#L{excerpt.answer}",
+        text=excerpt.text,
+        lines=f"{excerpt.first}-{excerpt.last}",
+        copies=passage.copies,
+    )
+
+
+def _best_lines(passage: FoundPassage, *, query: str, rows: int) -> ToolResult:
     """Return a passage with the lines that most likely answer, instead of its whole text."""
-    rows = find_excerpt(
+    found = find_excerpt(
         as_passage(passage),
         query=query,
-        counts=(RESULT_LINES,),
+        counts=(rows,),
         width=_RESULT_COLUMNS,
         visible=str,
     ).rows
@@ -220,7 +285,7 @@ def _best_lines(passage: FoundPassage, *, query: str) -> ToolResult:
     is_located = bool(whole.lines or passage.pages)
     return msgspec.structs.replace(
         whole,
-        text="\n".join(row.text.strip() for row in rows[:RESULT_LINES]),
+        text="\n".join(row.text.strip() for row in found[:rows]),
         score=None,
         start=None if is_located else whole.start,
         end=None if is_located else whole.end,
@@ -265,6 +330,15 @@ def _index(status: IndexStatus) -> ToolIndex:
         notes=[*([status.error] if status.error else []), *status.notes],
         unread=[f"{uri}: {reason}" for uri, reason in status.failures],
     )
+
+
+def _numbered(file: SourceFile, line: int) -> str:
+    return f"{line}: {file.line_text(line)[:_MATCH_COLUMNS]}"
+
+
+def _own_notes(notes: Sequence[str]) -> list[str]:
+    """Return the notes that do not tell of an option that the tool lacks."""
+    return [note for note in notes if "--" not in note and "setting" not in note]
 
 
 def _title(title: str, uri: str) -> str:

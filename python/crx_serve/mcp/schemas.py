@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 _REFERENCE = "#/$defs/"
+# What a person may give and no model needs: rules to leave out, to see what each does.
+_HIDDEN = frozenset({"without"})
 _LEFT_OUT = frozenset({"title", "maxLength", "minLength", "maximum", "minimum", "minItems"})
 
 
@@ -46,7 +48,9 @@ def _compact(schema: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in schema.items():
         if name == "properties":
-            kept[name] = {field: _compact(each) for field, each in value.items()}
+            kept[name] = {
+                field: _compact(each) for field, each in value.items() if field not in _HIDDEN
+            }
         elif name == "anyOf":
             kept |= _compact_choice([each for each in value if each != {"type": "null"}])
         elif name == "items":

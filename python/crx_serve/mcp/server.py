@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 from crx.errors import CrxError
 from crx_serve.document_ids import make_document_id
 from crx_serve.index_description import clean_line
+from crx_serve.mcp.fresh import IndexRefresher
 from crx_serve.mcp.tools import READING, WRITING, SearchTool
 from crx_serve.requests import AskQuery, FetchQuery, ListQuery
 from crx_serve.service import SearchService
@@ -44,9 +45,15 @@ _ASK = types.Prompt(
 )
 
 
-def create_server(service: SearchService, *, allow_write: bool) -> Server[Any]:
-    """Return the server of a service; `allow_write` adds the tools that change indexes."""
-    handlers = _Handlers(service, READING + WRITING if allow_write else READING)
+def create_server(
+    service: SearchService, *, allow_write: bool, refresh: IndexRefresher | None = None
+) -> Server[Any]:
+    """Return the server of a service; `allow_write` adds the tools that change indexes.
+
+    `refresh` brings the indexes up to date before each call of a tool that reads.
+    """
+    tools = READING + WRITING if allow_write else READING
+    handlers = _Handlers(service, tools, refresh=refresh)
     return Server(
         "crx",
         version=version("crx"),
@@ -99,8 +106,15 @@ def _list_indexes(service: SearchService) -> str:
 class _Handlers:
     """The handlers of the requests of MCP; operations run in threads."""
 
-    def __init__(self, service: SearchService, tools: tuple[SearchTool, ...]) -> None:
+    def __init__(
+        self,
+        service: SearchService,
+        tools: tuple[SearchTool, ...],
+        *,
+        refresh: IndexRefresher | None,
+    ) -> None:
         self._service = service
+        self._refresh = refresh
         self._tools = {tool.name: tool for tool in tools}
 
     async def list_tools(
@@ -120,9 +134,11 @@ class _Handlers:
             report = partial(context.session.report_progress, done, found or None, uri)
             anyio.from_thread.run(report)
 
-        return await anyio.to_thread.run_sync(
-            tool.call, self._service, params.arguments or {}, report_progress
-        )
+        def call() -> types.CallToolResult:
+            notes = self._refresh.refresh() if self._refresh and not tool.writes else []
+            return tool.call(self._service, params.arguments or {}, report_progress, notes=notes)
+
+        return await anyio.to_thread.run_sync(call)
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None

@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from typing import Any
 
 import anyio
+from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
+from crx_serve.mcp.fresh import IndexRefresher
 from crx_serve.mcp.server import create_server
 from crx_serve.service import SearchService
 
 
-def run_stdio(service: SearchService, *, allow_write: bool) -> None:
+def run_stdio(service: SearchService, *, allow_write: bool, refresh: bool) -> None:
     """Serve until standard input ends; models are loaded meanwhile.
 
     From now on, whatever writes to standard output writes to standard error: standard output
     carries the protocol alone, and models may still be loading when the server ends.
     """
-    anyio.run(_serve, service, allow_write)
+    refresher = IndexRefresher(service) if refresh else None
+    anyio.run(_serve, service, create_server(service, allow_write=allow_write, refresh=refresher))
 
 
-async def _serve(service: SearchService, allow_write: bool) -> None:  # noqa: FBT001
-    server = create_server(service, allow_write=allow_write)
+async def _serve(service: SearchService, server: Server[Any]) -> None:
     async with stdio_server() as (reading, writing):
         # What Python's stream buffers would be written after the descriptor is restored.
         sys.stdout = sys.stderr

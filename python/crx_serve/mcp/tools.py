@@ -7,14 +7,15 @@ or the other; an error is text alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import mcp_types as types
 import msgspec
 
 from crx.errors import CrxError
+from crx.retrieve.operators import parse_pattern
 from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import (
     FETCHED_CHARS,
@@ -25,11 +26,16 @@ from crx_serve.mcp.answers import (
     as_tool_files,
     as_tool_lines,
     as_tool_locations,
+    as_tool_matches,
     as_tool_passages,
     as_tool_status,
 )
+from crx_serve.mcp.arguments import read_arguments
+from crx_serve.mcp.matching_lines import MatchingLines, is_test
 from crx_serve.mcp.refresh import RefreshQuery, refresh_indexes
 from crx_serve.mcp.schemas import input_schema, output_schema
+from crx_serve.mcp.source_requests import OutlineQuery, ReferencesQuery, RelatedQuery
+from crx_serve.mcp.source_tools import find_references, find_related, outline_file
 from crx_serve.requests import (
     MAX_HITS,
     MAX_TEXT_CHARS,
@@ -72,17 +78,28 @@ class SearchTool:
         )
 
     def call(
-        self, service: SearchService, arguments: Mapping[str, Any], on_progress: OnProgress
+        self,
+        service: SearchService,
+        arguments: Mapping[str, Any],
+        on_progress: OnProgress,
+        *,
+        notes: Sequence[str] = (),
     ) -> types.CallToolResult:
-        """Validate the arguments and run the tool; a failure is a result that says why."""
+        """Validate the arguments and run the tool; a failure is a result that says why.
+
+        `notes` are added to those of the answer, if it has any.
+        """
         try:
-            request = msgspec.convert(dict(arguments), self.request)
+            request = read_arguments(arguments, self.request)
             answer = self.run(service, request, on_progress)
         except msgspec.ValidationError as error:
             known = ", ".join(self.request.__struct_fields__)
             return _failed(f"{self.name}: {error}; the arguments are {known}")
         except (CrxError, ValueError) as error:
             return _failed(f"{self.name}: {error}")
+        if notes and "notes" in answer.__struct_fields__:
+            own: list[str] = getattr(answer, "notes")  # noqa: B009  (not all answers have it)
+            answer = msgspec.structs.replace(answer, notes=[*own, *notes])
         text = encode_json(answer).decode()
         return types.CallToolResult(
             content=[types.TextContent(text=text)], structured_content=msgspec.json.decode(text)
@@ -93,7 +110,9 @@ class ToolSearch(SearchTerms, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Search for the passages that answer a query, as a model reads them."""
 
     k: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS, description="Chunks to find.")] | None = None
+    kind: Literal["code", "tests", "docs", "data"] | None = None
     form: Literal["lines", "full", "files", "locations"] = "lines"
+    cursor: str = ""
 
 
 READING = (
@@ -112,6 +131,24 @@ READING = (
         request=FetchQuery,
         answer=ToolDocument,
         run=lambda service, request, _: _fetch(service, request),
+    ),
+    SearchTool(
+        name="outline",
+        description="List the definitions of a file, with their lines.",
+        request=OutlineQuery,
+        run=lambda service, request, _: outline_file(service, request),
+    ),
+    SearchTool(
+        name="references",
+        description="Find definitions, calls, imports and tests of a name.",
+        request=ReferencesQuery,
+        run=lambda service, request, _: find_references(service, request),
+    ),
+    SearchTool(
+        name="related",
+        description="Find callers of the code at a line, and what it uses.",
+        request=RelatedQuery,
+        run=lambda service, request, _: find_related(service, request),
     ),
     SearchTool(
         name="list",
@@ -137,10 +174,11 @@ WRITING = (
 )
 
 
-# Chunks that a search finds unless the model asks for more: ten results with two lines each.
+# Chunks that a search finds unless the model asks for more.
 _FOUND = 10
+# What the kinds are in a filter; tests are source code in folders of tests.
+_KINDS = {"code": "code", "tests": "code", "docs": "prose", "data": "data"}
 _ANSWERS = {
-    "lines": as_tool_lines,
     "full": as_tool_passages,
     "files": as_tool_files,
     "locations": as_tool_locations,
@@ -149,12 +187,25 @@ _ANSWERS = {
 
 def _search(service: SearchService, request: ToolSearch) -> ToolResults:
     given = msgspec.structs.asdict(request)
-    form = given.pop("form")
-    if form in ("lines", "files"):
+    form, cursor, kind = given.pop("form"), given.pop("cursor"), given.pop("kind")
+    if kind:
+        given["where"] = {**(request.where or {}), "kind": _KINDS[kind]}
+    is_short = form in ("lines", "files")
+    if is_short:
         given["k"] = request.k or _FOUND
         # The lines are those of the chunks: what is around them is read by fetch.
         given["window"] = 0
-    return _ANSWERS[form](service.search(msgspec.convert(given, SearchQuery)))
+    asked = msgspec.convert(given, SearchQuery)
+    is_pattern = parse_pattern(request.query, match=request.match) is not None
+    if kind == "tests" and not is_pattern:
+        asked = msgspec.structs.replace(asked, k=MAX_HITS)
+    if form == "lines" and is_pattern:
+        return as_tool_matches(MatchingLines(service, asked), service, cursor=cursor)
+    found = service.search(asked)
+    if kind == "tests":
+        tests = [each for each in found.passages if is_test(service, each.index, each.uri)]
+        found = replace(found, passages=tuple(tests[: request.k or _FOUND]))
+    return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
 
 
 def _fetch(service: SearchService, request: FetchQuery) -> ToolDocument:

@@ -87,6 +87,14 @@ class SearchForm:
         """Return the same form for another number of chunks."""
         return replace(self, count=min(count, MAX_HITS))
 
+    def with_query(self, query: str) -> SearchForm:
+        """Return the same filters with another query."""
+        return replace(self, query=query, count=CHUNKS)
+
+    def without_filters(self) -> SearchForm:
+        """Return the form with its query alone."""
+        return SearchForm(query=self.query)
+
     def with_filter(self, name: str, value: str) -> SearchForm:
         """Return the form with a value of a filter, named as its field; "" takes it away."""
         return replace(self, **{"count": CHUNKS, name: value})  # type: ignore[arg-type]

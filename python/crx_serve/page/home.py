@@ -17,6 +17,9 @@ from crx_serve.responses import IndexStatus, ServiceStatus
 
 # Values of a filter that are listed; the others are behind "more".
 _SHOWN_CHIPS = 12
+# Examples of a query, and the most characters of one.
+_EXAMPLES = 3
+_EXAMPLE_CHARS = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +64,17 @@ def render_home(
         "indexes": [_describe_index(each) for each in indexes if not each.error],
         "filters": list_filters(form, facets, folder=folder),
         "shown_chips": _SHOWN_CHIPS,
+        "examples": _find_examples(facets),
         "newest": [_show_document(each, folder=folder, now=now) for each in facets.newest],
     }
     return render("home.html", values)
+
+
+def _find_examples(facets: Facets) -> list[str]:
+    """Return titles of new documents that are of a few words: queries that find something."""
+    titles = (each.title.strip() for each in facets.newest)
+    found = (each for each in titles if " " in each and len(each) <= _EXAMPLE_CHARS)
+    return list(dict.fromkeys(found))[:_EXAMPLES]
 
 
 def _describe_index(status: IndexStatus) -> _IndexInWords:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import reduce
 
 import msgspec
@@ -39,6 +41,11 @@ _WRAPPED_COLUMNS = 60
 _OPEN_PASSAGES = 2
 # Values of a filter that are shown.
 _SHOWN_CHIPS = 6
+# Words of a query without passages that are offered alone.
+_SUGGESTED = 3
+# What Markdown writes for a heading or an item, and around bold words.
+_HEADING_SIGN = re.compile(r"^\s*#{1,6}\s+")
+_ITEM_SIGN = re.compile(r"^(\s*)[-*+]\s+")
 
 _STAGES = {
     "bm25": "Words (BM25)",
@@ -69,14 +76,16 @@ class _ShownPassage:
 class _ShownDocument:
     """A document with its passages, best first; `path` is "" if it is the title.
 
-    `index` is "" if there is one index. `others` are the passages that are folded. One that is
-    `less_relevant` has less relevant passages alone.
+    `index` is "" if there is one index, `changed` the day of the file, "" if it is not known.
+    `others` are the passages that are folded. One that is `less_relevant` has less relevant
+    passages alone.
     """
 
     title: str
     path: str
     index: str
     format: str
+    changed: str
     original_url: str
     is_code: bool
     passages: Sequence[_ShownPassage]
@@ -126,6 +135,7 @@ def render_results(
         "notes": [each for each in found.notes if Note.of(each).kind not in ("state", "limit")],
         "documents": documents,
         "far_count": sum(each.less_relevant for each in documents),
+        "fewer": [] if documents else _fewer_words(form.query),
         "passage_count": len(found.passages),
         "filters": list_filters(form, facets, folder=folder),
         "shown_chips": _SHOWN_CHIPS,
@@ -186,7 +196,13 @@ def _show_document(
     lang = row.lang if row else ""
     format_ = str(orjson.loads(row.metadata).get("format", "")) if row else ""
     shown = [
-        _show_passage(each, query=form.query, lang=lang, rows=_ROWS if at else first_rows)
+        _show_passage(
+            each,
+            query=form.query,
+            lang=lang,
+            rows=_ROWS if at else first_rows,
+            is_markdown=format_ == "markdown",
+        )
         for at, each in enumerate(passages)
     ]
     return _ShownDocument(
@@ -194,6 +210,7 @@ def _show_document(
         path=path if best.title else "",
         index=best.index if names_index else "",
         format=format_,
+        changed=_day(row.source_mtime_ns) if row else "",
         original_url=original_url(best.id, row) if row else "",
         is_code=format_ in LANGUAGES.values(),
         passages=shown[:_OPEN_PASSAGES],
@@ -202,7 +219,22 @@ def _show_document(
     )
 
 
-def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _ShownPassage:
+def _day(changed_ns: int) -> str:
+    """Return the day of a time in nanoseconds since 1970, "" for none."""
+    if changed_ns <= 0:
+        return ""
+    return datetime.fromtimestamp(changed_ns / 1e9, timezone.utc).date().isoformat()
+
+
+def _fewer_words(query: str) -> list[str]:
+    """Return the longest words of a query of several, which may be found alone."""
+    words = list(dict.fromkeys(re.findall(r"\w{4,}", query)))
+    return sorted(words, key=len, reverse=True)[:_SUGGESTED] if len(words) > 1 else []
+
+
+def _show_passage(
+    found: FoundPassage, *, query: str, lang: str, rows: int, is_markdown: bool
+) -> _ShownPassage:
     best = found.hits[0]
     return _ShownPassage(
         # The chunk that answers, without the text around it that the passage has besides.
@@ -211,7 +243,7 @@ def _show_passage(found: FoundPassage, *, query: str, lang: str, rows: int) -> _
         copies=found.copies,
         trail=_trail(found),
         lang=text_lang(found.text, document_lang=lang),
-        excerpt=list(_excerpt(found, query, rows=rows)),
+        excerpt=list(_excerpt(found, query, rows=rows, is_markdown=is_markdown)),
         hits=found.hits,
         citation=cite(found),
     )
@@ -234,7 +266,12 @@ def _goes_on(row: ExcerptRow, following: ExcerptRow) -> bool:
     return is_full and following.text[:1].islower()
 
 
-def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
+def _without_signs(text: str) -> str:
+    """Return a row of Markdown as it is read: without `#` and `**`, with bullets."""
+    return _ITEM_SIGN.sub(r"\1• ", _HEADING_SIGN.sub("", text)).replace("**", "")
+
+
+def _excerpt(found: FoundPassage, query: str, *, rows: int, is_markdown: bool) -> Iterator[Piece]:
     terms = marked_terms(query, found.text)
     excerpt = find_excerpt(
         as_passage(found), query=query, counts=(rows,), width=_COLUMNS, visible=str, reflow=True
@@ -245,7 +282,7 @@ def _excerpt(found: FoundPassage, query: str, *, rows: int) -> Iterator[Piece]:
         if number:
             yield Piece(" …\n", "cut")
         for at, row in enumerate(fragment):
-            text = row.text
+            text = _without_signs(row.text) if is_markdown else row.text
             if at:
                 is_wrapped = _goes_on(fragment[at - 1], row)
                 yield Piece(" " if is_wrapped else "\n")

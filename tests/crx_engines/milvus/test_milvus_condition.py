@@ -28,7 +28,7 @@ def test_numbers_are_equal_by_value_and_other_elements_by_kind() -> None:
 
 def test_the_elements_of_lists_and_objects_are_compared_one_by_one() -> None:
     metadata = orjson.dumps({"tags": ["a", 7], "by": {"first": "Ann"}, "none": None}).decode()
-    fields = elements_of("notes.md#part", "Notes", "en", metadata)
+    fields = elements_of("notes.md#part", "Notes", "en", "prose", metadata)
     assert fields["tags"] == ["a", 7]
     assert fields["by"] == ["Ann"]
     assert fields["source"] == ["notes.md"]

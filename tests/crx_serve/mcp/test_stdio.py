@@ -114,7 +114,8 @@ def test_the_sdks_client_starts_the_command_and_negotiates_the_newest_revision(
 
     revision, names, status = anyio.run(run)
     assert revision == "2026-07-28"
-    assert names == ["search", "fetch", "list", "status", "refresh"]
+    reading = ["search", "fetch", "outline", "references", "related", "list", "status"]
+    assert names == [*reading, "refresh"]
     assert [(each["name"], each["documents"]) for each in status["indexes"]] == [("sea", 1)]
 
 

@@ -242,6 +242,7 @@ def test_a_citation_is_copied(browser: Browser) -> None:
     permission = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
     browser.driver.execute_cdp_cmd("Browser.grantPermissions", permission)
     browser.open("/?q=humpbacks+sing")
+    browser.click(".why summary")
     browser.click(".copy")
     browser.wait("document.querySelector('.copy').innerText == 'Copied'")
     copied = browser.driver.execute_async_script(
@@ -292,3 +293,23 @@ def test_a_browser_signs_in_and_searches_while_typing(driver: Any, closed: Clien
     browser.click("main button")
     browser.wait("document.querySelector('#token')")
     assert driver.get_cookies() == []
+
+
+def test_ctrl_k_searches_and_a_question_mark_lists_the_keys(browser: Browser) -> None:
+    browser.open("/?q=krill")
+    browser.run("document.activeElement.blur()")
+    browser.press("\ue009k\ue000")
+    assert browser.run("document.activeElement.id") == "q"
+    browser.press(ESCAPE)
+    browser.run("document.activeElement.blur()")
+    browser.press("?")
+    browser.wait("document.getElementById('keys').open")
+    browser.press(ESCAPE)
+    browser.wait("!document.getElementById('keys').open")
+
+
+def test_the_first_hit_is_on_the_first_screen_of_a_phone(browser: Browser) -> None:
+    browser.emulate(width=390)
+    browser.open("/?q=krill")
+    assert browser.run("document.querySelector('.result').getBoundingClientRect().top") < 400
+    assert browser.run("document.querySelector('.found-in').getBoundingClientRect().height") < 60

@@ -166,3 +166,17 @@ def test_a_search_that_another_site_asked_for_runs_after_a_click(
     browser.click("#search button[type=submit]")
     browser.wait("document.querySelector('.passage mark') != null")
     assert searched
+
+
+def test_a_name_of_an_attacker_that_leads_to_this_machine_runs_no_search(
+    browser: Browser, page: Client, searched: list[str]
+) -> None:
+    # Chromium resolves every name below localhost as 127.0.0.1: a name that was rebound.
+    browser.driver.get(f"http://rebound.localhost:{page.port}/?q=krill")
+    assert "not a name of this server" in browser.text("body")
+    asked = browser.driver.execute_async_script(
+        "const done = arguments[0]; fetch('/v1/search', {method: 'POST', body: '{\"query\": "
+        "\"krill\"}', headers: {'content-type': 'application/json'}})"
+        ".then(answer => done(answer.status), () => done(0))"
+    )
+    assert (asked, searched) == (400, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -206,7 +207,7 @@ def test_lines_that_their_author_wrapped_are_joined_in_an_excerpt(tmp_path: Path
     service.close()
     assert "</mark>, which is a tooth." in html
     assert "reindeer, and nobody knows" in html
-    assert "- one\n- two" in html
+    assert "• one\n• two" in html
 
 
 def test_what_the_state_says_is_no_note_on_the_passages_too(tmp_path: Path) -> None:
@@ -472,7 +473,7 @@ def test_what_a_search_lacks_is_said_until_it_is_done() -> None:
     assert "30 of 40 chunks are found by their words only" in html
     assert '<progress max="40" value="10"' in html
     assert "lags 3 changes behind" in html
-    assert "1 input could not be read" in html
+    assert "1 file could not be read" in html
 
 
 def test_the_page_on_the_api_names_every_operation_and_field_and_loads_nothing_else(
@@ -497,3 +498,25 @@ def test_the_page_on_the_api_names_every_operation_and_field_and_loads_nothing_e
     assert {each for each in anchors if each.startswith("#")} <= ids
     policy = page.get("/docs").headers["content-security-policy"]
     assert "default-src 'self'" in policy
+
+
+def test_a_search_without_passages_suggests_what_to_do(page: Client) -> None:
+    html = get(page, "/?q=zzyzx+qqwxyzzy&lang=ja")
+    assert '<a href="/?q=zzyzx+qqwxyzzy">Search without the filters</a>' in html
+    assert '<a href="/?q=qqwxyzzy&amp;lang=ja" dir="auto">qqwxyzzy</a> alone' in html
+    assert '<a href="/">See what is here</a>' in html
+
+
+def test_a_document_has_the_day_of_its_file_and_a_rendered_excerpt(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Krill\n\n## Food\n\n- **krill** is eaten\n- so is plankton\n")
+    os.utime(tmp_path / "a.md", (1_700_000_000, 1_700_000_000))
+    with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "a.md")
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html, home = get(client, "/?q=krill+food"), get(client, "/")
+    service.close()
+    assert 'datetime="2023-11-14"' in html
+    assert "• <mark>krill</mark> is eaten" in html
+    assert "## " not in html
+    assert "Try" not in home

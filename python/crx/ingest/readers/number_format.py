@@ -16,7 +16,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Literal, TypeAlias
 
-from crx._native import show_date, show_general, show_places
+from crx._native import show_date, show_fixed_point, show_general
 
 GENERAL = "General"
 ISO_DATE, ISO_TIME = "yyyy-mm-dd", "hh:mm:ss"
@@ -54,11 +54,11 @@ Kind = Literal[
 Token = tuple[Kind, str]
 # A row of digits: the text before, whether thousands have commas, decimals, the text after, and
 # the decimals to shift by. The core shows it.
-_Places: TypeAlias = tuple[str, bool, int, str, int]
+_FixedPoint: TypeAlias = tuple[str, bool, int, str, int]
 # The same, and whether a number below zero has a minus.
-Places: TypeAlias = tuple[str, bool, int, str, int, bool]
+FixedPoint: TypeAlias = tuple[str, bool, int, str, int, bool]
 # A format that the core shows: a row of digits, or the tokens of a date. None is for another.
-Format: TypeAlias = Places | tuple[Token, ...] | None
+Format: TypeAlias = FixedPoint | tuple[Token, ...] | None
 # Those of numbers above zero, below zero and of zero.
 FormatsBySign: TypeAlias = tuple[Format, Format, Format]
 
@@ -86,7 +86,7 @@ class _Section:
     operator: str = ""
     limit: float = 0.0
     kinds: frozenset[str] = frozenset()
-    places: _Places | None = None
+    fixed_point: _FixedPoint | None = None
 
     def accepts(self, value: float) -> bool:
         if self.operator in ("<", "<="):
@@ -116,8 +116,8 @@ def show_number(value: float, code: str, *, from_1904: bool = False) -> str:
     if "general" in section.kinds or ("at" in section.kinds and "digit" not in section.kinds):
         number = show_general(abs(value) if is_absolute else value)
         return _fill_in(section.tokens, number)
-    if section.places:
-        return show_places(value, (*section.places, not is_absolute))
+    if section.fixed_point:
+        return show_fixed_point(value, (*section.fixed_point, not is_absolute))
     exact = _exact(abs(value))
     if "exponent" in section.kinds:
         shown, is_zero = _show_scientific(exact, section.tokens)
@@ -143,7 +143,7 @@ def formats_by_sign(code: str) -> FormatsBySign:
 def _known(section: _Section, is_absolute: bool) -> Format:  # noqa: FBT001 - of `_choose`
     if "date" in section.kinds:
         return section.tokens
-    return (*section.places, not is_absolute) if section.places else None
+    return (*section.fixed_point, not is_absolute) if section.fixed_point else None
 
 
 def formats_text(code: str) -> bool:
@@ -203,7 +203,7 @@ def _section(tokens: Sequence[Token], operator: str, limit: float) -> _Section:
     return _Section(tuple(tokens), operator, limit, kinds, _one_row(tokens))
 
 
-def _one_row(tokens: Sequence[Token]) -> _Places | None:
+def _one_row(tokens: Sequence[Token]) -> _FixedPoint | None:
     """Return a section of most workbooks, such as `#,##0.00 "km"` or `0%`, None for another."""
     positions = [at for at, (kind, _) in enumerate(tokens) if kind in ("digit", "point", "comma")]
     if not positions:

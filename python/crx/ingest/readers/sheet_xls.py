@@ -20,20 +20,47 @@ if TYPE_CHECKING:
     from xlrd.sheet import Sheet
 
 _VISIBLE = 0
+# Rows of all sheets after which no other sheet is read: xlrd makes the empty ones, too, so that a
+# sheet of two cells takes half a second. Fifteen full sheets have as many.
+_MOST_ROWS = 1_000_000
 
 
-def open_xls(data: bytes) -> Book:
+class XlsBook:
+    """A workbook whose sheets are read one after the other."""
+
+    def __init__(self, book: Book) -> None:
+        self.names: list[str] = book.sheet_names()
+        self._book = book
+        self._rows = 0
+
+    def read_sheet(self, at: int) -> SheetCells | None:
+        """Return the cells of a sheet, None for a hidden one.
+
+        Raises `InputError` if the sheets before have too many rows.
+        """
+        if self._rows > _MOST_ROWS:
+            raise InputError(f"follows sheets of more than {_MOST_ROWS:,} rows, most of them empty")
+        sheet = self._book.sheet_by_index(at)
+        self._rows += sheet.nrows
+        cells = _read_cells(self._book, sheet) if sheet.visibility == _VISIBLE else None
+        self._book.unload_sheet(at)
+        return cells
+
+
+def open_xls(data: bytes) -> XlsBook:
     """Return a workbook; raise `InputError` for an encrypted one.
 
     Raises whatever xlrd does for a damaged workbook, which is any exception.
     """
     try:
-        return xlrd.open_workbook(
-            file_contents=data,
-            logfile=StringIO(),
-            formatting_info=True,
-            on_demand=True,
-            ragged_rows=True,
+        return XlsBook(
+            xlrd.open_workbook(
+                file_contents=data,
+                logfile=StringIO(),
+                formatting_info=True,
+                on_demand=True,
+                ragged_rows=True,
+            )
         )
     except xlrd.XLRDError as failed:
         if "encrypted" in str(failed):
@@ -41,21 +68,16 @@ def open_xls(data: bytes) -> Book:
         raise
 
 
-def read_sheet(book: Book, at: int) -> SheetCells | None:
-    """Return the cells of a sheet, None for a hidden one."""
-    sheet = book.sheet_by_index(at)
-    if sheet.visibility != _VISIBLE:
-        return None
+def _read_cells(book: Book, sheet: Sheet) -> SheetCells:
     cells = SheetCells(sheet.name)
     codes = {
         style: format_code(each.format_key, {each.format_key: _code(book, each.format_key)})
         for style, each in enumerate(book.xf_list)
     }
-    for row in range(sheet.nrows):
+    for row in filter(sheet.row_len, range(sheet.nrows)):
         cells.add_row(row + 1, _read_row(sheet, row, codes, from_1904=book.datemode == 1))
     for (row, column), note in sorted(sheet.cell_note_map.items()):
         cells.add_comment(row, column, note.text or "")
-    book.unload_sheet(at)
     return cells
 
 

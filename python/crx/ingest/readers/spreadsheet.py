@@ -96,9 +96,8 @@ def _read_xls(data: bytes, left_out: LeftOut) -> tuple[list[SheetCells], list[st
     """Return the sheets of a workbook of before 2007, and the damaged ones."""
     try:
         book = sheet_xls.open_xls(data)
-        names = book.sheet_names()
         return _read_each(
-            names, [partial(sheet_xls.read_sheet, book, at) for at in range(len(names))]
+            book.names, [partial(book.read_sheet, at) for at in range(len(book.names))]
         )
     except InputError:
         raise

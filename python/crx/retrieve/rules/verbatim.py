@@ -9,6 +9,7 @@ parameter or a field, come before those that use it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -148,9 +149,9 @@ def promote_exact(
 
     `rows` are the candidates' chunks. Their order is that of the ranking, then of the candidates;
     of a name, those that define it come first, then those that have it as a member, then those with
-    the shortest path. Of those in `ordered`, which knows source code, declarations keep their
-    order, and prose comes last. The ranking keeps its length. A candidate is left out if its
-    original, which it copies, is promoted.
+    the shortest path. If some are `ordered`, which knows source code, they keep their order within
+    each of these groups, and tests and documents come last. The ranking keeps its length. A
+    candidate is left out if its original, which it copies, is promoted.
     Scores are raised above the best of the others.
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
@@ -168,7 +169,10 @@ def promote_exact(
         exact = [key for key in exact if originals.get(key) not in held]
     if len(phrases) == 1 and " " not in phrases[0]:
         name = phrases[0]
-        exact.sort(key=lambda key: _rank_named(rows[key], name, is_ordered=key in ordered))
+        common = common_folders(row.uri for row in rows.values())
+        exact.sort(
+            key=lambda key: _rank_named(rows[key], name, is_ordered=bool(ordered), common=common)
+        )
     best = max(scores.values(), default=0.0)
     promoted = set(exact)
     rest = [key for key in scores if key not in promoted]
@@ -183,14 +187,28 @@ def promote_exact(
     )
 
 
-def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool) -> tuple[int, bool, int]:
-    """Return a sort key of a chunk that holds a name; `is_ordered` if definitions ordered it."""
-    declared = _native.declaration(row.uri, row.text, name)
+def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool, common: int) -> tuple[int, int]:
+    """Return a sort key of a chunk that holds a name; `is_ordered` if source code was ordered.
+
+    In source code definitions come first, then members, entries of documents, uses by the length
+    of their paths, tests, and other documents. `common` characters of the path are those of the
+    folders above all.
+    """
     # A value is given anywhere, as in the calls of tests.
-    if declared > VALUE:
-        return -declared, False, 0 if is_ordered else row.uri.count("/")
-    is_prose = is_ordered and row.kind != "code"
-    return 0, is_prose, row.uri.count("/")
+    declared = _native.declaration(row.uri, row.text, name)
+    degree = declared if declared > VALUE else 0
+    if not is_ordered:
+        return -degree, row.uri.count("/")
+    if row.kind != "code":
+        return (-1 if degree else 2), 0
+    if _native.is_aside(row.uri[common:]):
+        return 1, 0
+    return -degree, 0 if degree else row.uri.count("/")
+
+
+def common_folders(uris: Iterable[str]) -> int:
+    """Return the length of the folders that all paths have in common."""
+    return os.path.commonprefix([*uris]).rfind("/") + 1  # noqa: RUF071  (URLs are no paths)
 
 
 def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
@@ -207,14 +225,19 @@ def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
 def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
     """Return how the chunks that are source code declare the word, if code is ranked.
 
-    A plain word is the name of local variables anywhere: to give it a value counts as a use.
+    A plain word is the name of local variables anywhere: to give it a value counts as a use. Tests
+    come last.
     """
     if "code" not in search.rankings:
         return {}
     word = search.query.strip()
+    rows = search.rows.read(keys)
+    common = common_folders(row.uri for row in rows.values())
     return {
-        key: max(_native.declaration(row.uri, row.text, word), VALUE)
-        for key, row in search.rows.read(keys).items()
+        key: 0
+        if _native.is_aside(row.uri[common:])
+        else max(_native.declaration(row.uri, row.text, word), VALUE)
+        for key, row in rows.items()
         if row.kind == "code"
     }
 

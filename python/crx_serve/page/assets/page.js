@@ -273,11 +273,18 @@ const KEYS = {
   j: () => () => move(1),
   k: () => () => move(-1),
   o: () => openOriginal,
+  "?": () => () => document.getElementById("keys")?.showModal(),
   ArrowDown: () => arrow(1),
   ArrowUp: () => arrow(-1),
 };
 
 document.addEventListener("keydown", (event) => {
+  if (document.querySelector("dialog[open]")) return;
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    focusSearch();
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.shiftKey && event.key.startsWith("Arrow")) return;
   const typing = event.target.matches("input, select, textarea");
@@ -303,7 +310,6 @@ document.addEventListener("click", async (event) => {
     button.textContent = "Copied";
   } catch {
     // Browsers lend the clipboard to https and this machine only; "Why this hit" has the text.
-    button.closest(".tools").querySelector("details").open = true;
     button.textContent = "Copy it from “Cite as”";
   }
   setTimeout(() => (button.textContent = "Copy citation"), 2000);

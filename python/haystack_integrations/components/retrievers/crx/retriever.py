@@ -81,9 +81,7 @@ class CrxRetriever:
         )
         return {
             "documents": [
-                Document(
-                    id=each.id, content=each.hit.text, meta=each.metadata, score=each.score
-                )
+                Document(id=each.id, content=each.hit.text, meta=each.metadata, score=each.score)
                 for each in locate_hits(result)
             ]
         }

@@ -1,0 +1,89 @@
+"""Late-interaction rerankers: a vector for each token of a text, compared by MaxSim.
+
+A text scores the mean, over the tokens of the query, of the largest cosine to one of its own tokens
+(Khattab and Zaharia 2020). A long text is read in windows, and all of their tokens are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crx.errors import ModelError
+from crx.models.card import ModelCard
+from crx.models.tokenizer import Ids, load_model_tokenizer
+
+Batch = tuple[list[int], Ids]
+
+
+class TokenGraph(Protocol):
+    """A loaded graph with two outputs: vectors of tokens, and whether a text's are compared."""
+
+    def each(self, ids: Sequence[Ids], run: Callable[[Batch], None]) -> None: ...
+
+    def run_all(self, ids: Ids) -> list[NDArray[np.generic]]: ...
+
+
+class TokenVectorReranker:
+    """A reranker of the model store whose graph gives a vector for each token."""
+
+    def __init__(self, folder: Path, card: ModelCard, graph: TokenGraph) -> None:
+        self.card = card
+        self._tokens = load_model_tokenizer(folder, card)
+        self._graph = graph
+
+    @property
+    def fingerprint(self) -> str:
+        return f"onnx:{self.card.fingerprint}"
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
+        return self.card.languages
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return (n,) float32 scores from 0 to 1, in order; a score depends on its text alone.
+
+        Raises `ModelError` if the model gives a number that is not finite.
+        """
+        wanted, _ = self._embed([query], prefix=self.card.query_prefix)[0]
+        windows = [self._split(text) for text in texts]
+        flat = [window for each in windows for window in each]
+        embedded = iter(self._embed(flat, prefix=self.card.passage_prefix))
+        scores = np.empty(len(texts), np.float32)
+        for row, each in enumerate(windows):
+            best = np.full(len(wanted), -1, np.float32)
+            for _ in each:
+                vectors, is_compared = next(embedded)
+                similarity = wanted @ vectors[is_compared].T
+                best = np.maximum(best, similarity.max(axis=1, initial=-1))
+            scores[row] = (1 + best.mean()) / 2
+        if not np.isfinite(scores).all():
+            raise ModelError(f"{self.card.name}: gave a vector that is not finite; add it again")
+        clipped: NDArray[np.float32] = np.clip(scores, 0, 1)
+        return clipped
+
+    def _split(self, text: str) -> list[str]:
+        """Return parts of a text that the model reads whole, at least one."""
+        room = self.card.max_tokens
+        starts = self._tokens.token_starts(text)[::room].tolist() or [0]
+        return [text[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
+
+    def _embed(
+        self, texts: Sequence[str], *, prefix: str
+    ) -> list[tuple[NDArray[np.float32], NDArray[np.bool_]]]:
+        ids = self._tokens.encode(texts, prefix=prefix)
+        found: dict[int, tuple[NDArray[np.float32], NDArray[np.bool_]]] = {}
+
+        def run(batch: Batch) -> None:
+            rows, tokens = batch
+            vectors, is_compared = self._graph.run_all(tokens)
+            for at, row in enumerate(rows):
+                found[row] = vectors[at].astype(np.float32), is_compared[at].astype(np.bool_)
+
+        self._graph.each(ids, run)
+        return [found[row] for row in range(len(ids))]
