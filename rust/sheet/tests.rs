@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use super::number::{FixedPoint, push_general};
 use super::rows::{NumberFormat, Row, SheetRows, Style, Value};
 use super::strings::SharedStrings;
