@@ -172,7 +172,7 @@ mod tests {
     fn a_query_counts_its_words_without_function_words() {
         let query = CodeQuery::new("What is the purpose of DiffExecutor?");
         assert_eq!(query.length, 2);
-        assert_eq!(query.stems, ["diff", "executor", "purpose"]);
+        assert_eq!(query.stems, ["diff", "executor", "purpos"]);
     }
 
     #[test]
