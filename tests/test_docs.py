@@ -125,7 +125,7 @@ def test_every_command_and_option_is_on_the_site(site: Path) -> None:
 
 def test_every_setting_and_variable_is_on_the_site(site: Path) -> None:
     text = shown(site / "reference" / "settings.html")
-    words = set(re.findall(r"\w+", text))
+    words = set(re.findall(r"\w+(?:\.\w+)*", text))
     assert {each.name for each in describe()} | {each.name for each in ENVIRONMENT} <= words
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,9 @@ from command_line import (
     process,
     question_set,
 )
-from tiny_model import make_model
 from tiny_wheel import make_wheel
 
 from crx.cli.embedder_speed import FormSpeed
-from crx.models import add_model
-from crx.models.card import write_card
 
 
 def test_index_prints_what_it_did_and_an_unchanged_folder_costs_nothing(
@@ -307,17 +303,6 @@ def test_doctor_measures_the_speed_of_the_embedder_if_asked(
     speed = r"^ok    speed +hashed: [\d,]+ chunks a second$"
     assert re.search(speed, crx("doctor", "--speed").out, re.MULTILINE)
     assert not re.search(speed, crx("doctor").out, re.MULTILINE)
-
-
-def test_doctor_names_an_int8_model_of_an_earlier_converter(
-    crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-    card = add_model(make_model(tmp_path / "tiny"), precision="int8")
-    line = r"^warn  models +tiny@int8: .* `crx models add` converts it again"
-    assert not re.search(line, crx("doctor").out, re.MULTILINE)
-    write_card(tmp_path / "store/tiny@int8", replace(card, converter=2))
-    assert re.search(line, crx("doctor").out, re.MULTILINE)
 
 
 def test_doctor_recommends_a_form_of_the_embedder_that_is_a_tenth_faster(
