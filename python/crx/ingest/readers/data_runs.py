@@ -45,7 +45,7 @@ def without_data(text: str, *, name: str) -> str:
         _SHORTEST_RUN in encoded.translate(_BYTES_OF_RUNS)
     ):
         text = _NUMBERS.sub(_newlines, text)
-    if encoded.count(b" ") * _BYTES_A_BLANK < len(encoded):
+    if (len(encoded) - len(encoded.translate(None, b" "))) * _BYTES_A_BLANK < len(encoded):
         text = _BASE64.sub(_newlines, f"\n{text}")[1:]
     return text
 

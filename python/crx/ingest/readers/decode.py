@@ -161,7 +161,9 @@ def _with_byte_order_mark(data: bytes) -> Decoded | None:
 def _seven_bit(data: bytes, declared: str) -> Decoded | None:
     """Decode ISO 2022, and other encodings of ASCII bytes if they are declared."""
     named = _find_charset(declared) if declared else ""
-    names = ["iso2022_kr", "iso2022_jp_2"] if b"\x1b$" in data or b"\x1b(" in data else []
+    # One byte is found ten times faster than two.
+    shifts = b"\x1b" in data and (b"\x1b$" in data or b"\x1b(" in data)
+    names = ["iso2022_kr", "iso2022_jp_2"] if shifts else []
     if named.startswith(_SEVEN_BIT):
         names.insert(0, named)
     for name in names if names and data.isascii() else ():

@@ -13,7 +13,7 @@ def decode_escapes(text: str) -> str:
 
     Quotes, backslashes and what is not printed stay escaped.
     """
-    return _ESCAPES.sub(_characters, text) if "\\u" in text else text
+    return _ESCAPES.sub(_characters, text) if "\\" in text and "\\u" in text else text
 
 
 def _characters(escapes: re.Match[str]) -> str:
