@@ -276,7 +276,7 @@ def test_one_command_indexes_and_contextualizes(
         == 0
     )
     assert run(["status", "--index", place]) == 0
-    assert "100.0% of the chunks have a context" in capsys.readouterr().out
+    assert "100.0% of the chunks have a model's context" in capsys.readouterr().out
 
 
 def test_a_spent_budget_and_missing_coverage_have_different_exit_codes(
