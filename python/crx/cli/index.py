@@ -145,7 +145,8 @@ def command(
         if not as_json:
             done = summarize(report)
             print_line(f"{display_path(index_path)}: {done}")
-            if report.added == index.store.stats()["documents"] > 0:
+            is_first = report.added == index.store.stats()["documents"] > 0
+            if is_first and progress != "none":
                 print_hint('crx search "QUESTION" prints the passages that answer')
         name_failures(report)
         if words_only and report.pending:
