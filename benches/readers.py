@@ -80,6 +80,12 @@ def printed_by(*command: str) -> Callable[[Path], str]:
     return extract
 
 
+def markitdown(path: Path) -> str:
+    """Return what markitdown prints of a file, without its own comments and names of pictures."""
+    printed = printed_by("markitdown")(path)
+    return re.sub(r"<!--.*?-->|(?<=\])\([^)\n]*\)", " ", printed, flags=re.DOTALL)
+
+
 def sheets(path: Path) -> str:
     """Return the visible cells of a workbook as LibreOffice shows them, "" if it refuses it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -110,7 +116,7 @@ FORMATS = (
         "LibreOffice (CSV)",
         sheets,
     ),
-    Format("pptx", ("python_pptx-1.0.2",), (".pptx",), "markitdown", printed_by("markitdown")),
+    Format("pptx", ("python_pptx-1.0.2",), (".pptx",), "markitdown", markitdown),
     Format("odt", ("odfpy-1.4.1",), (".odt",), "odt2txt", printed_by("odt2txt")),
 )
 

@@ -187,6 +187,17 @@ def test_charts_diagrams_and_descriptions_follow_their_paragraph() -> None:
     )
 
 
+def test_categories_of_several_levels_are_read() -> None:
+    levels = (
+        "<c:multiLvlStrCache><c:lvl><c:pt><c:v>North quay</c:v></c:pt></c:lvl>"
+        "<c:lvl><c:pt><c:v>Bergen</c:v></c:pt></c:lvl></c:multiLvlStrCache>"
+    )
+    chart = f'<c:chartSpace xmlns:c="urn:c">{levels}</c:chartSpace>'
+    parts = {"c.xml": chart}
+    data = with_parts(embedded('<c:chart xmlns:c="urn:c" c:id="c"/>'), {"c": "chart c.xml"}, parts)
+    assert one(data, "a.docx").text == "See:\n\nNorth quay\nBergen"
+
+
 def test_a_document_within_another_one_is_part_of_it() -> None:
     inner = docx(paragraph("From Word", properties='<w:pStyle w:val="H1"/>'), styles=STYLES)
     data = with_parts(

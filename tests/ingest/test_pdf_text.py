@@ -141,6 +141,13 @@ class TestForms:
         password = field("Tx", "/V (hunter2)", more="/Ff 8192")
         assert "hunter2" not in read(drawn(LABEL, annotations=[password], catalog=FORM)).text
 
+    def test_so_are_the_values_on_a_page_without_the_form_that_it_was_taken_from(self) -> None:
+        value = field("Tx", "/V (Nordlys)")
+        assert read(drawn(LABEL, annotations=[value])).text == "Name of the vessel: Nordlys"
+        password = field("Tx", "/V (hunter2)", more="/Ff 8192")
+        assert read(drawn(LABEL, annotations=[password])).text == LINE
+        assert read(drawn(LABEL, annotations=[field("Btn", "/V /Yes /AS /Yes")])).text == LINE
+
     def test_a_checked_box_has_a_cross(self) -> None:
         checked = field("Btn", "/V /Yes /AS /Yes", at="60 693 70 703", more=BOX)
         unchecked = field("Btn", "/V /Off /AS /Off", at="60 693 70 703", more=BOX)

@@ -321,6 +321,8 @@ KEY = ("QUJD" * 19 + "\n") * 30
         ("a.svg", f'<title>Pier</title><path d="{STEPS} "/>', '<title>Pier</title><path d="M "/>'),
         ("a.pem", f"-- key --\n{KEY}-- end --\n", "-- key --\n" + 30 * "\n" + "-- end --\n"),
         ("a.json", '{"years": [2031, 2032], "id": 12345}', '{"years": [2031, 2032], "id": 12345}'),
+        ("a.json", f"{'4 ' * 31}or more", f"{'4 ' * 31}or more"),
+        ("a.json", f"1.2.34 {'4 ' * 40}or more", "1.2.34  or more"),
     ],
 )
 def test_runs_of_numbers_and_base64_are_left_out(name: str, text: str, kept: str) -> None:

@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import re
 
-# At least so many numbers with nothing but punctuation and the commands of paths between them.
+_BETWEEN = r"[\s,;:\[\](){}MLHVCSQTAZmlhvcsqtaz]"
+_AFTER_DIGITS = rf"(?:\.\d{{0,30}})?(?:[eE][-+]?\d{{1,3}})?{_BETWEEN}+"
+_NUMBER = r"[-+]?(?:\d{1,30}|(?=\.\d))" + _AFTER_DIGITS
+# At least so many numbers with nothing but punctuation and the commands of paths between them. What
+# a lookahead found is not tried again shorter, and no number is tried from its middle.
 _NUMBERS = re.compile(
-    r"(?:[-+]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
-    r"[\s,;:\[\](){}MLHVCSQTAZmlhvcsqtaz]+){32,}"
+    rf"\d(?<![\d.]\d)(?=(\d{{0,29}}{_AFTER_DIGITS}))\1(?:(?=({_NUMBER}))\2){{31,}}"
 )
-# Lines of base64, such as keys and files that are pasted.
-_BASE64 = re.compile(r"(?:^[A-Za-z0-9+/]{60,200}={0,2}\n){8,}", re.MULTILINE)
+# The bytes that such a run may have as "x", and the fewest of them, which are quicker to look for.
+_BYTES_OF_RUNS = bytes(
+    ord("x" if n > 127 or re.match(rf"[-+.\deE]|{_BETWEEN}", chr(n)) else " ") for n in range(256)
+)
+_SHORTEST_RUN = b"x" * 2 * 32
+# Lines of base64, such as keys and files that are pasted, after the newline that is looked for.
+_BASE64 = re.compile(r"\n(?:[A-Za-z0-9+/]{60,200}={0,2}\n){8,}")
 # Bytes for each digit and each blank of a text at most and at least that is looked through: to
 # look takes as long as to read, and few texts have such data.
 _BYTES_A_DIGIT, _BYTES_A_BLANK = 5, 20
@@ -32,10 +40,13 @@ def without_data(text: str, *, name: str) -> str:
     if _LOCK_FILE.search(name) and len(text) > _LOCK_CHARS:
         return text[: text.rfind("\n", 0, _LOCK_CHARS) + 1] or text[:_LOCK_CHARS]
     encoded = text.encode("utf-8")
-    if (len(encoded) - len(encoded.translate(None, b"0123456789"))) * _BYTES_A_DIGIT > len(encoded):
+    digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
+    if digits * _BYTES_A_DIGIT > len(encoded) and (
+        _SHORTEST_RUN in encoded.translate(_BYTES_OF_RUNS)
+    ):
         text = _NUMBERS.sub(_newlines, text)
     if encoded.count(b" ") * _BYTES_A_BLANK < len(encoded):
-        text = _BASE64.sub(_newlines, text)
+        text = _BASE64.sub(_newlines, f"\n{text}")[1:]
     return text
 
 

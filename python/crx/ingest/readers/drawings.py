@@ -13,7 +13,6 @@ from crx.ingest.readers.xml_package import (
     attribute,
     local_name,
     relationships,
-    walk,
 )
 
 _SPACES = {"br": " ", "cr": " ", "tab": "\t", "ptab": "\t", "noBreakHyphen": "-"}
@@ -47,7 +46,7 @@ def chart_lines(chart: Element) -> list[str]:
     names = [
         squeeze(value.text or "")
         for cache in chart.iter()
-        if local_name(cache) in ("strCache", "strLit", "strDim", "txData")
+        if local_name(cache) in ("strCache", "strLit", "multiLvlStrCache", "strDim", "txData")
         for value in cache.iter()
         if local_name(value) in ("v", "pt")
     ]
@@ -57,10 +56,13 @@ def chart_lines(chart: Element) -> list[str]:
 def paragraphs(root: Element, *, skip: Container[str] = NOT_TEXT) -> list[str]:
     """Return the paragraphs that have text, each as a line."""
     lines: list[str] = []
-    for element, closing in walk(root, skip=skip):
+    stack = [root]
+    while stack:
+        element = stack.pop()
         name = local_name(element)
-        if closing:
+        if name in skip and element is not root:
             continue
+        stack.extend(reversed(element))
         if name == "p":
             lines.append("")
         elif lines and (name in _SPACES or name == "t"):

@@ -73,8 +73,9 @@ def read_annotations(page: Any, form: Any) -> Annotations:
                 pdfium_c.FPDFAnnot_GetFlags(annotation) & _UNSEEN
             ):
                 continue
-            if kind == pdfium_c.FPDF_ANNOT_WIDGET and form:
-                fields += _as_field(annotation, _read_value(form, annotation))
+            if kind == pdfium_c.FPDF_ANNOT_WIDGET:
+                read = _read_value(form, annotation) if form else _read_own_value(annotation)
+                fields += _as_field(annotation, read)
             elif kind == pdfium_c.FPDF_ANNOT_FREETEXT:
                 fields += _as_field(annotation, _read_string(annotation, "Contents"))
             elif kind in _NOTES and (note := _read_string(annotation, "Contents").strip()):
@@ -107,6 +108,15 @@ def _read_value(form: Any, annotation: Any) -> str:
     return _read_text(
         lambda buffer, size: pdfium_c.FPDFAnnot_GetFormFieldValue(form, annotation, buffer, size)
     )
+
+
+def _read_own_value(annotation: Any) -> str:
+    """Return the value of a field whose form is missing, as on pages taken out of a document."""
+    flags = ctypes.c_float()
+    pdfium_c.FPDFAnnot_GetNumberValue(annotation, b"Ff", flags)
+    if _read_string(annotation, "FT") not in ("Tx", "Ch") or int(flags.value) & _PASSWORD_FIELD:
+        return ""
+    return _read_string(annotation, "V")
 
 
 def _read_option(form: Any, annotation: Any, number: int) -> str:

@@ -62,18 +62,18 @@ def _is_document(root: Element, written: str) -> bool:
         for element in _blocks(root)
         if len((text := all_text(element)).split()) >= _RUNNING_WORDS
     )
-    return running * _RUNNING_SHARE >= len(_LETTERS.findall(written))
+    return running > 0 and running * _RUNNING_SHARE >= len(_LETTERS.findall(written))
 
 
 def _blocks(root: Element) -> Iterator[Element]:
     """Yield the elements with a text of their own, without those within one."""
-    inside: Element | None = None
-    for element, closing in walk(root):
-        if closing:
-            inside = None if element is inside else inside
-        elif inside is None and _has_text(element):
-            inside = element
+    stack = [root]
+    while stack:
+        element = stack.pop()
+        if _has_text(element):
             yield element
+        else:
+            stack.extend(reversed(element))
 
 
 def _has_text(element: Element) -> bool:
