@@ -190,6 +190,14 @@ def test_rejected_contexts_are_reported_with_their_reasons(
     printed = capsys.readouterr().out
     assert rejected in printed
     assert "; --retry-rejected asks again\n" in printed
+    # Nothing is asked for again, and they are still without contexts.
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 3
+    printed = capsys.readouterr().out
+    assert "0 contexts made" in printed
+    assert rejected in printed
+    assert run(["contextualize", *place, "--with", "fake:", "--retry-rejected"]) == 0
+    assert "contexts rejected" not in capsys.readouterr().out
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 3
     assert run(["status", *place]) == 0
     assert rejected in capsys.readouterr().out
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crx.cli.contextualize import as_object, note_failed, print_notes, print_report
+from crx.cli.contextualize import (
+    as_object,
+    note_failed,
+    note_without_context,
+    print_notes,
+    print_report,
+)
 from crx.cli.disk_room import DiskRoom
 from crx.cli.first_model import settle_embedder
 from crx.cli.options import (
@@ -172,7 +178,7 @@ def command(
                 if not as_json:
                     print_report(made, index_path)
                 print_notes(made, notes)
-                code = note_failed(made.made, spec.source)
+                code = note_without_context(made, spec.source)
         finally:  # what was indexed is printed also if the contexts fail
             if as_json:
                 print_json(printed)
