@@ -132,7 +132,7 @@ fn a_flipped_bit_in_any_field_of_any_table_is_detected() {
             flips += 1;
         }
     }
-    assert_eq!((flips, store.verify().unwrap()), (62, Vec::<String>::new()));
+    assert_eq!((flips, store.verify().unwrap()), (63, Vec::<String>::new()));
 }
 
 #[test]

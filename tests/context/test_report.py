@@ -29,7 +29,7 @@ def test_outcomes_of_an_index_are_read_from_its_statistics() -> None:
 
 
 def test_coverage_below_a_minimum_is_an_error() -> None:
-    report = ContextReport(MADE, reused=0, embedded=6, coverage=0.5, chunks=12, seconds=1.0)
+    report = ContextReport(MADE, kept={}, embedded=6, coverage=0.5, chunks=12, seconds=1.0)
     report.require(0.5)
     with pytest.raises(ModelError, match=r"50.0% of the chunks have a context, less than 60.0%"):
         report.require(0.6)

@@ -190,6 +190,14 @@ def test_rejected_contexts_are_reported_with_their_reasons(
     printed = capsys.readouterr().out
     assert rejected in printed
     assert "; --retry-rejected asks again\n" in printed
+    # Nothing is asked for again, and they are still without contexts.
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 3
+    printed = capsys.readouterr().out
+    assert "0 contexts made" in printed
+    assert rejected in printed
+    assert run(["contextualize", *place, "--with", "fake:", "--retry-rejected"]) == 0
+    assert "contexts rejected" not in capsys.readouterr().out
+    assert run(["contextualize", *place, "--with", "fake:refuse=1"]) == 3
     assert run(["status", *place]) == 0
     assert rejected in capsys.readouterr().out
 
@@ -276,7 +284,7 @@ def test_one_command_indexes_and_contextualizes(
         == 0
     )
     assert run(["status", "--index", place]) == 0
-    assert "100.0% of the chunks have a context" in capsys.readouterr().out
+    assert "100.0% of the chunks have a model's context" in capsys.readouterr().out
 
 
 def test_a_spent_budget_and_missing_coverage_have_different_exit_codes(

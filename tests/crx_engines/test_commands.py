@@ -32,7 +32,7 @@ def test_an_index_is_copied_and_searched_by_its_url(
 
 
 def test_the_status_of_a_database_is_printed(command: Crx, database: str) -> None:
-    done = command("status", "--index", database)
+    done = command("status", "--all", "--index", database)
     assert done.code == 0, done.err
     assert "dense search: exact" in done.out
 

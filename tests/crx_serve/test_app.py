@@ -79,7 +79,6 @@ def test_the_state_of_server_and_indexes_is_reported(client: Client) -> None:
         (b'{"query": "a", "limits": 3}', 422, "unknown field `limits`"),
         (b'{"query": 3}', 422, "Expected `str`, got `int` - at `$.query`"),
         (b'{"query": " "}', 400, "the query is empty"),
-        (b'{"query": "-draft"}', 400, "only excludes words"),
         (b'{"query": "re:("}', 400, "unclosed group"),
         (b'{"query": "a", "match": "glob"}', 422, "Invalid enum value"),
         (b'{"query": "a", "k": 0}', 422, "$.k"),

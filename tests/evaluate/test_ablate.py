@@ -229,7 +229,7 @@ def test_a_reranker_that_fails_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ms_per_char", "rerank_ms", "note"),
     [
-        (0.4, 300, "0.0 of at most 30 candidates, within rank.rerank.ms = 300; 18 of 18 rankings"),
+        (0.4, 300, "8.8 of at most 30 candidates, within rank.rerank.ms = 300"),
         (0.2, 300, "17.8 of at most 30 candidates, within rank.rerank.ms = 300"),
         (0.5, 0, "26.0 of at most 30 candidates, without a limit of time"),
     ],
@@ -244,9 +244,6 @@ def test_an_evaluation_reranks_as_many_as_a_search_has_time_for_and_says_how_man
     results = ablate(questions, contexts=["none"], windows=False, options=options)
     (found,) = results.notes
     assert found.startswith(f"none: reranked {note}")
-    reranked, fused = (results.find_row(f"none hybrid{plus}") for plus in ("+rerank", ""))
-    is_fused = (results.values_of(reranked, "mrr") == results.values_of(fused, "mrr")).all()
-    assert is_fused or ms_per_char * 1000 <= rerank_ms or not rerank_ms
 
 
 def test_an_interrupted_run_continues_without_scoring_a_pair_again(tmp_path: Path) -> None:

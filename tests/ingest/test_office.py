@@ -193,8 +193,8 @@ def test_categories_of_several_levels_are_read() -> None:
         "<c:lvl><c:pt><c:v>Bergen</c:v></c:pt></c:lvl></c:multiLvlStrCache>"
     )
     chart = f'<c:chartSpace xmlns:c="urn:c">{levels}</c:chartSpace>'
-    body = embedded('<c:chart xmlns:c="urn:c" c:id="c"/>')
-    data = with_parts(body, {"c": "chart c.xml"}, {"c.xml": chart})
+    parts: dict[str, str | bytes] = {"c.xml": chart}
+    data = with_parts(embedded('<c:chart xmlns:c="urn:c" c:id="c"/>'), {"c": "chart c.xml"}, parts)
     assert one(data, "a.docx").text == "See:\n\nNorth quay\nBergen"
 
 

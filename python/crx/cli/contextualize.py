@@ -89,7 +89,7 @@ def command(
     The index stays searchable, and each finished chunk is stored at once: after an interruption
     the same command resumes, and chunks that failed are tried again. An answer that does not pass
     validation is rejected; the chunk then has its outline alone, until --retry-rejected asks again.
-    The exit code is 3 if some failed or were rejected.
+    The exit code is 3 as long as chunks have no context because it failed or was rejected.
 
     Folders can have prompts of their own, by lines of crx.toml such as "docs/legal" = "legal.txt"
     under [prompts]; the nearest folder wins, and --prompt is for all others. A changed prompt
@@ -118,11 +118,19 @@ def command(
     else:
         print_report(report, index_path)
     print_notes(report, notes)
-    code = note_failed(report.made, source)
-    if report.outcomes.count("rejected"):
-        code = InputError.exit_code
+    code = note_without_context(report, source)
     report.require(min_coverage)
     return code
+
+
+def note_without_context(report: ContextReport, source: str) -> int:
+    """Print how many chunks failed to get a context and the next step; return the exit code.
+
+    That is also 3 if contexts were rejected, in this run or before: a run that resumes ends as one
+    that was not interrupted.
+    """
+    code = note_failed(report.made, source)
+    return InputError.exit_code if report.outcomes.count("rejected") else code
 
 
 def note_failed(outcomes: Mapping[str, int], source: str) -> int:
@@ -146,7 +154,7 @@ def as_object(report: ContextReport) -> dict[str, Any]:
     """Return what a run did as plain objects."""
     used = report.usage
     usage = {**asdict(used), "share_read": used.share_read} if used else None
-    return {**asdict(report), "usage": usage}
+    return {**asdict(report), "reused": report.reused, "usage": usage}
 
 
 def print_report(report: ContextReport, index_path: Path) -> None:

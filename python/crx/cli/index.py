@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crx.cli.contextualize import as_object, note_failed, print_notes, print_report
+from crx.cli.contextualize import (
+    as_object,
+    note_failed,
+    note_without_context,
+    print_notes,
+    print_report,
+)
 from crx.cli.disk_room import DiskRoom
 from crx.cli.first_model import settle_embedder
 from crx.cli.options import (
@@ -145,7 +151,8 @@ def command(
         if not as_json:
             done = summarize(report)
             print_line(f"{display_path(index_path)}: {done}")
-            if report.added == index.store.stats()["documents"] > 0:
+            is_first = report.added == index.store.stats()["documents"] > 0
+            if is_first and progress != "none":
                 print_hint('crx search "QUESTION" prints the passages that answer')
         name_failures(report)
         if words_only and report.pending:
@@ -171,7 +178,7 @@ def command(
                 if not as_json:
                     print_report(made, index_path)
                 print_notes(made, notes)
-                code = note_failed(made.made, spec.source)
+                code = note_without_context(made, spec.source)
         finally:  # what was indexed is printed also if the contexts fail
             if as_json:
                 print_json(printed)

@@ -112,10 +112,13 @@ def _print_in_words(
         print_line(_describe_vectors(status))
         reranked = f"reranked by {status.reranker}" if status.reranker else "not reranked"
         print_line(f"searches are {reranked}")
-        if counts["contexts"]:
+        if counts.get("contexts"):
             print_line(f"{compute_coverage(counts):.1%} of the chunks have a model's context")
         if rejected := OutcomeCounts.from_stats(counts).describe_rejected():
             print_line(rejected)
+    for fingerprint, names in read_pending_jobs(status.settings).items():
+        for name in names:
+            print_line(f"under way: {name}, of {fingerprint}")
     if status.failures:
         files = count_label(len(status.failures), "file")
         print_line(f"{files} could not be read, as named below")
@@ -210,11 +213,6 @@ def _built_with(status: Status) -> list[list[str]]:
         shown = ", ".join(languages) if few else f"{len(languages)} languages"
         built.append(["the embedder reads", shown])
     built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]
-    built += [
-        ["under way", f"{name}, of {fingerprint}"]
-        for fingerprint, names in read_pending_jobs(status.settings).items()
-        for name in names
-    ]
     return built
 
 

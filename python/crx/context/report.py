@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -86,14 +87,15 @@ class ContextProgress:
 class ContextReport:
     """Result of a run.
 
-    `made` counts new contexts by `Context.outcome`; `reused` counts contexts of earlier runs.
+    `made` counts new contexts by `Context.outcome`, and `kept` those of earlier runs, which are
+    `reused` together.
     `coverage` is the share of the index's chunks that have a context. `stopped` is the reason why
     the run ended early, or "". `usage` is what a metered service was sent and answered, None for
     other contextualizers; `notes` are remarks, one line each.
     """
 
     made: Mapping[str, int]
-    reused: int
+    kept: Mapping[str, int]
     embedded: int
     coverage: float
     chunks: int
@@ -103,9 +105,14 @@ class ContextReport:
     notes: tuple[str, ...] = ()
 
     @property
+    def reused(self) -> int:
+        """Contexts of earlier runs."""
+        return sum(self.kept.values())
+
+    @property
     def outcomes(self) -> OutcomeCounts:
-        """New contexts by status and reason."""
-        return OutcomeCounts.from_made(self.made)
+        """New and kept contexts by status and reason."""
+        return OutcomeCounts.from_made(Counter(self.made) + Counter(self.kept))
 
     def require(self, coverage: float) -> None:
         """Raise `ModelError` if a smaller share of the index has a context."""

@@ -124,7 +124,7 @@ class ContextRun:
         self._usage_before = self._usage
         self._progress = ContextProgress()
         self._made: dict[str, int] = {}
-        self._reused: Counter[str] = Counter()
+        self._kept: Counter[str] = Counter()
         self._indexer = Indexer(
             store,
             embedder=embedder,
@@ -158,7 +158,7 @@ class ContextRun:
         stats = self._store.stats()
         return ContextReport(
             made=dict(self._made),
-            reused=sum(self._reused.values()),
+            kept=dict(self._kept),
             embedded=self._indexer.report.embedded,
             coverage=compute_coverage(stats),
             chunks=stats["chunks"],
@@ -221,7 +221,7 @@ class ContextRun:
                     self._archive_context(document, each, known.key, known.context)
             missing = tuple(i for i, known in enumerate(cached) if self._is_missing(known))
             kept = (each for each in cached if each and not self._is_missing(each))
-            self._reused.update(each.context.outcome for each in kept)
+            self._kept.update(each.context.outcome for each in kept)
             if missing:
                 need = estimate_need([chunk.text for chunk in chunks])
                 pending.append(PendingDocument(row, missing, need))
@@ -346,7 +346,7 @@ class ContextRun:
     @property
     def _trial_chunks(self) -> int:
         """The contexts of this run after which it is judged, with those of a killed run."""
-        reused = sum(self._reused.values())
+        reused = sum(self._kept.values())
         return TRIAL_CHUNKS - reused if reused < TRIAL_CHUNKS else TRIAL_CHUNKS
 
     def _refuse_unfit_model(self) -> None:
@@ -354,7 +354,7 @@ class ContextRun:
 
         Batches are exempt: all of their answers are paid for.
         """
-        outcomes = OutcomeCounts.from_made(self._reused + Counter(self._made))
+        outcomes = OutcomeCounts.from_made(self._kept + Counter(self._made))
         if outcomes.count("rejected") > self._max_rejected * outcomes.total:
             raise ModelError(
                 f"{self._router.general.fingerprint.split()[0]}: this model is not up to the task: "

@@ -193,7 +193,7 @@ class Snapshots:
         if lag:
             late = "BM25 is" if lag > 0 else "the documents are"
             reason = why or "another process is writing"
-            notes.append(Note(f"{late} {abs(lag)} changes behind: {reason}", "state"))
+            notes.append(Note(f"{late} {abs(lag)} changes behind: {reason}"))
         if complete and stored != found:
             raise Damaged(
                 f"{self._legs.path}: its documents have {stored} chunks, and BM25 has {found}; "

@@ -79,7 +79,7 @@ GRAPHS = ("onnx/model.onnx", "model.onnx", "onnx/model_quantized.onnx", "model_q
 # A limit above this is a tokenizer's "unlimited", such as 10**30.
 _MAX_SEQUENCE = 1 << 20
 # Of models that read more, as time and memory grow with the square of the length in every third
-# layer: 8,192 tokens in one text take 1 GB.
+# layer.
 _MAX_ROTARY_SEQUENCE = 8192
 _MAX_LAYERS = 1000
 # Tokens that model2vec reads of a text if the folder does not name a number.

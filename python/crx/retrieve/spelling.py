@@ -85,7 +85,7 @@ def correct_query(search: Search) -> Search:
     query = _replace_words(query, replaced)
     spelled = correct_spelling(query, terms=terms, documents=documents, langs=langs)
     if spelled is None and not replaced:
-        return search
+        return search._replace(query=search.query)
     query, pairs = spelled or (query, ())
     corrected = Correction(query, (*replaced.items(), *pairs))
     return search._replace(query=query).noting(corrected.note)

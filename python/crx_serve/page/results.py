@@ -46,6 +46,8 @@ _SUGGESTED = 3
 # What Markdown writes for a heading or an item, and around bold words.
 _HEADING_SIGN = re.compile(r"^\s*#{1,6}\s+")
 _ITEM_SIGN = re.compile(r"^(\s*)[-*+]\s+")
+# The first or last row of a block of code.
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+-]*\s*")
 
 _STAGES = {
     "bm25": "Words (BM25)",
@@ -281,10 +283,11 @@ def _excerpt(found: FoundPassage, query: str, *, rows: int, is_markdown: bool) -
     for number, fragment in enumerate(excerpt.fragments):
         if number:
             yield Piece(" …\n", "cut")
-        for at, row in enumerate(fragment):
+        read = [row for row in fragment if not (is_markdown and _FENCE.fullmatch(row.text))]
+        for at, row in enumerate(read):
             text = _without_signs(row.text) if is_markdown else row.text
             if at:
-                is_wrapped = _goes_on(fragment[at - 1], row)
+                is_wrapped = _goes_on(read[at - 1], row)
                 yield Piece(" " if is_wrapped else "\n")
                 text = text.lstrip() if is_wrapped else text
             yield from split_words(text, terms)

@@ -508,7 +508,9 @@ def test_a_search_without_passages_suggests_what_to_do(page: Client) -> None:
 
 
 def test_a_document_has_the_day_of_its_file_and_a_rendered_excerpt(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("# Krill\n\n## Food\n\n- **krill** is eaten\n- so is plankton\n")
+    (tmp_path / "a.md").write_text(
+        "# Krill\n\n## Food\n\n- **krill** is eaten\n- so is plankton\n\n```sh\nfish\n```\n"
+    )
     os.utime(tmp_path / "a.md", (1_700_000_000, 1_700_000_000))
     with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
         index.add(tmp_path / "a.md")
@@ -519,4 +521,5 @@ def test_a_document_has_the_day_of_its_file_and_a_rendered_excerpt(tmp_path: Pat
     assert 'datetime="2023-11-14"' in html
     assert "• <mark>krill</mark> is eaten" in html
     assert "## " not in html
+    assert "```" not in html
     assert "Try" not in home
