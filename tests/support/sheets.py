@@ -105,12 +105,18 @@ def ods(sheets: Sheets, *, title: str = "") -> bytes:
 
 
 def _cell(column: int, row: int, value: str | float | None) -> str:
-    place = f"{chr(ord('A') + column)}{row}"
+    place = f"{_letters(column)}{row}"
     if value is None:
         return ""
     if isinstance(value, str):
         return f'<c r="{place}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
     return f'<c r="{place}"><v>{value}</v></c>'
+
+
+def _letters(column: int) -> str:
+    """Return a column's name: A to Z, AA, AB, and so on."""
+    before, last = divmod(column, 26)
+    return (_letters(before - 1) if before else "") + chr(ord("A") + last)
 
 
 def _ods_cell(value: str | float | None) -> str:
