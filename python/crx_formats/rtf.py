@@ -28,6 +28,8 @@ _CELL_END = re.compile(r"\\(?:nest)?cell(?![a-z]) ?")
 _LEVELS = re.compile(f"[{chr(_LEVEL)}-{chr(_LEVEL + 8)}]")
 _HEX_DATA = re.compile(r"[0-9a-fA-F\r\n]{512,}")
 _BARE_BIN = re.compile(r"\\bin(?![0-9a-z])")  # without the number that striprtf expects
+# The table of fonts, whose entries `striprtf` looks through to the end of their line.
+_FONT_TABLE = re.compile(r"\{\\fonttbl.*?(?:\}\s*\}|\Z)", re.DOTALL)
 _CODE_PAGE = re.compile(r"\\ansicpg[0-9]{1,5}")
 _PROPERTY = re.compile(r"\{\\(title|author|keywords|doccomm)\b ?((?:[^{}\\]|\\.)*)\}", re.DOTALL)
 _METADATA = {"author": "author", "keywords": "keywords", "doccomm": "description"}
@@ -65,8 +67,9 @@ def _escape(code_point: int) -> str:
 
 def _convert(source: str) -> str:
     """Return the text of a file; raises `InputError` for a damaged one."""
+    in_lines = _FONT_TABLE.sub(lambda table: table[0].replace("{\\f", "\n{\\f"), source, count=1)
     try:
-        text: str = rtf_to_text(source, errors="replace")  # type: ignore[no-untyped-call]
+        text: str = rtf_to_text(in_lines, errors="replace")  # type: ignore[no-untyped-call]
     except (ValueError, LookupError, TypeError, OverflowError) as failed:
         raise InputError("is damaged: not well-formed Rich Text Format") from failed
     # Characters beyond the first 65,536 are written as two, the halves of a pair.
