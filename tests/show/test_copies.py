@@ -57,7 +57,7 @@ def test_copies_are_left_out_with_a_note_that_counts_them() -> None:
     kept = leave_out_copies([page, book, other])
     assert kept == [page, other]
     assert describe_copies([page, book, other], kept) == (
-        "1 passage is left out: the text of others",
+        "a copy of a passage is left out",
     )
     assert describe_copies(kept, kept) == ()
 

@@ -80,8 +80,8 @@ def describe_copies(passages: Sequence[object], kept: Sequence[object]) -> tuple
     count = len(passages) - len(kept)
     if not count:
         return ()
-    noun = "passage is" if count == 1 else "passages are"
-    return (f"{count} {noun} left out: the text of others",)
+    noun = "a copy of a passage is" if count == 1 else f"{count} copies of passages are"
+    return (f"{noun} left out",)
 
 
 def group_originals(originals: Sequence[int]) -> Mapping[int, list[int]]:
