@@ -32,7 +32,7 @@ FETCHED_CHARS = 20_000
 # Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
 RESULT_LINES = 2
 # Lines of the first passage, and how many of the first are whole definitions in source code.
-FIRST_LINES = 3
+FIRST_LINES = 2
 WHOLE_RESULTS = 3
 # Lines of a pattern in one answer, and their columns.
 MATCHES_OF_A_PAGE = 100
