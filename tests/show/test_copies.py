@@ -56,9 +56,7 @@ def test_copies_are_left_out_with_a_note_that_counts_them() -> None:
     )
     kept = leave_out_copies([page, book, other])
     assert kept == [page, other]
-    assert describe_copies([page, book, other], kept) == (
-        "a copy of a passage is left out",
-    )
+    assert describe_copies([page, book, other], kept) == ("a copy of a passage is left out",)
     assert describe_copies(kept, kept) == ()
 
 
