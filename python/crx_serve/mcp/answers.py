@@ -31,13 +31,12 @@ from crx_serve.service import SearchService, parse_cursor
 FETCHED_CHARS = 20_000
 # Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
 RESULT_LINES = 2
-# Lines of the first passage, and how many of the first are whole definitions in source code.
-FIRST_LINES = 2
+# How many of the first passages in source code are whole definitions.
 WHOLE_RESULTS = 3
 # Lines of a pattern in one answer, and their columns.
 MATCHES_OF_A_PAGE = 100
 _MATCH_COLUMNS = 160
-_RESULT_COLUMNS = 90
+_RESULT_COLUMNS = 80
 # Columns of the line of a location: with an id and a path of usual length, it is under 40 tokens.
 _LOCATION_COLUMNS = 60
 
@@ -136,7 +135,7 @@ def as_tool_lines(found: SearchResults, service: SearchService) -> ToolResults:
     results = [
         _source_lines(each, service, query=found.query, whole=rank < WHOLE_RESULTS)
         if is_source(each)
-        else _best_lines(each, query=found.query, rows=FIRST_LINES if rank < 1 else RESULT_LINES)
+        else _best_lines(each, query=found.query, rows=RESULT_LINES)
         for rank, each in enumerate(_relevant(found))
     ]
     return _with_tail(found, results)

@@ -24,8 +24,8 @@ def input_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def output_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the schema of a tool's answer, without descriptions."""
-    return _without_descriptions(_compact(_inline(struct)))
+    """Return the schema of what a tool's answer always has, without descriptions."""
+    return _always(_compact(_inline(struct)))
 
 
 def _inline(struct: type[msgspec.Struct]) -> dict[str, Any]:
@@ -67,12 +67,13 @@ def _compact_choice(alternatives: list[dict[str, Any]]) -> dict[str, Any]:
     return compacted[0] if len(compacted) == 1 else {"anyOf": compacted}
 
 
-def _without_descriptions(schema: dict[str, Any]) -> dict[str, Any]:
+def _always(schema: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in schema.items() if name != "description"}
     if "properties" in kept:
+        required = kept.get("required", ())
         kept["properties"] = {
-            field: _without_descriptions(each) for field, each in kept["properties"].items()
+            field: _always(each) for field, each in kept["properties"].items() if field in required
         }
     if "items" in kept:
-        kept["items"] = _without_descriptions(kept["items"])
+        kept["items"] = _always(kept["items"])
     return kept

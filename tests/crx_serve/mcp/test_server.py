@@ -148,7 +148,7 @@ def test_a_result_has_its_best_lines_and_fetch_reads_on_by_line(
     found = call(server, "search", {"query": "krill", "index": "sea"}).structured_content
     (best,) = found["results"]
     assert "krill" in best["text"]
-    assert len(best["text"].splitlines()) <= 4
+    assert len(best["text"].splitlines()) <= 2
     assert {"start", "end", "score"}.isdisjoint(best)
     whales = (folders[0].parent / "docs" / "whales.md").read_text().splitlines(keepends=True)
     read = call(server, "fetch", {"id": best["id"], "lines": best["lines"]}).structured_content
@@ -295,9 +295,7 @@ def test_ten_results_take_less_than_1500_tokens(
     for arguments, least in (({}, 10), ({"form": "files"}, 4)):
         answer = call(server, "search", {"query": "how is an index searched", **arguments})
         assert least <= len(answer.structured_content["results"]) <= 10
-        # The path of the folder of a test is long.
-        shown = text_of(answer).replace(str(folders[0].parent), "/home/ann/notes")
-        assert len(tokenizer.encode(shown, add_special_tokens=False).ids) < 1500
+        assert len(tokenizer.encode(text_of(answer), add_special_tokens=False).ids) < 1500
 
 
 def test_files_are_listed_once_with_their_best_lines(service: SearchService) -> None:
