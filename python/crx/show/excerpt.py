@@ -75,7 +75,7 @@ def find_excerpt(
 
     `counts` are how many rows of each hit are shown, best first. A hit with more rows is cut to the
     piece that most likely answers, by its terms of the query; what other hits leave goes to the
-    text beside the best. Rules of tables and other rows without a letter or digit count as blank,
+    text beside the best. Rules of tables and other lines without a letter or digit count as blank,
     except in source code, where brackets that have a row of their own join the row before.
     `visible` returns the form in which a line is shown. `shown` are the n-grams of the passages
     above, whose text is not shown again. With `reflow` the lines of a paragraph are one.
@@ -92,7 +92,8 @@ def find_excerpt(
         if row.text
     ]
     if not is_code:
-        placed = [each for each in placed if any(map(str.isalnum, each[0].text))] or placed
+        worded = {row.line for row, _ in placed if any(map(str.isalnum, row.text))}
+        placed = [each for each in placed if each[0].line in worded] or placed
     rows = [row for row, _ in placed]
     texts = [row.text for row in rows]
     terms = find_terms(texts, query=query, known=_document_terms(passage))
