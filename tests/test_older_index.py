@@ -24,5 +24,5 @@ def test_an_index_of_an_earlier_format_has_to_be_built_again(
     folder = tmp_path / "notes.crx"
     folder.mkdir()
     (folder / "crx.db").write_bytes(gzip.decompress(OLDER.read_bytes()))
-    with pytest.raises(Incompatible, match=r"format 1, .* format 2; .* rebuild the index"):
+    with pytest.raises(Incompatible, match=r"format 1, .* format 2; .* move the folder away"):
         opened(folder)

@@ -102,3 +102,24 @@ pub(super) fn error_of(folder: &Path, error: TantivyError) -> Error {
 fn one_line(error: &TantivyError) -> String {
     error.to_string().replace('\n', " ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_of_another_version_of_the_analyzer_are_not_searched() {
+        let analyzer = analyze::VERSION - 1;
+        let check = check_of(7, analyzer);
+        let json = format!(r#"{{"seq":7,"analyzer":{analyzer},"check":"{check}"}}"#);
+        let error = Payload::seq_of(Path::new("bm25"), Some(&json)).err();
+        let told = "bm25: it was written by another version of the analyzer; the next command that \
+                    writes rebuilds it";
+        assert_eq!(error, Some(Error::Damaged(told.to_string())));
+        let same = Payload::new(7).to_json().ok();
+        assert_eq!(
+            Payload::seq_of(Path::new("bm25"), same.as_deref()).ok(),
+            Some(7)
+        );
+    }
+}

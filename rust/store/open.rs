@@ -281,7 +281,7 @@ fn check_format(db: &Connection, index: &Path) -> Result<()> {
     }
     Err(Error::Incompatible(format!(
         "{}: index format {format}, but this crx reads format {}; use the crx that built it, \
-         or rebuild the index with `crx index`",
+         or move the folder away and make a new index with `crx index PATH`",
         index.display(),
         schema::FORMAT
     )))
