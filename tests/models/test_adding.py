@@ -41,20 +41,20 @@ def test_a_model_that_is_refused_is_refused_in_the_same_words(tmp_path: Path, st
     assert str(there.value) == str(here.value)
 
 
+@pytest.mark.parametrize(
+    ("limit", "seconds", "told"),
+    [("_CPU_S", 4, "takes more than 4 s of the processor"), ("_WALL_S", 3, "takes more than 3 s;")],
+)
 def test_a_graph_without_an_end_is_ended_and_nothing_is_left(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    store: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    seconds: int,
+    told: str,
 ) -> None:
-    monkeypatch.setattr("crx.models.limited_child._CPU_S", 4)
-    with pytest.raises(ModelError, match=r"endless: takes more than 4 s of the processor"):
-        add_foreign_model(endless(tmp_path / "endless"), overrides=EMBEDDER)
-    assert list(store.iterdir()) == []
-
-
-def test_a_graph_that_takes_too_long_by_the_clock_is_ended(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("crx.models.limited_child._WALL_S", 3)
-    with pytest.raises(ModelError, match=r"endless: takes more than 3 s; it is not added"):
+    monkeypatch.setattr(f"crx.models.limited_child.{limit}", seconds)
+    with pytest.raises(ModelError, match=f"endless: {told}"):
         add_foreign_model(endless(tmp_path / "endless"), overrides=EMBEDDER)
     assert list(store.iterdir()) == []
 

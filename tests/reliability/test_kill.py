@@ -203,6 +203,19 @@ def test_passes_that_are_killed_end_as_one_run_that_is_not(
         effort.done = killer.kills
 
 
+def kill_copies(
+    killer: Killer, start: Path, expected: tuple[Content, object], effort: Effort, *, runs: int
+) -> None:
+    """Finish copies of an index with kills, each of which ends as expected."""
+    index = start.with_name("i.crx")
+    while killer.kills < runs:
+        shutil.copytree(start, index)
+        killer.finish(index)
+        assert (Content.of(index), answers(index)) == expected
+        shutil.rmtree(index)
+        effort.done = killer.kills
+
+
 def test_commands_that_maintain_an_index_are_killed_and_end_as_undisturbed_ones(
     docs: Path, effort: Effort, tmp_path: Path
 ) -> None:
@@ -213,13 +226,9 @@ def test_commands_that_maintain_an_index_are_killed_and_end_as_undisturbed_ones(
     killer.commands = IN_ONE_RUN
     killer.finish(tmp_path / "whole.crx", kill=False)
     killer.commands = MAINTENANCE
-    while killer.kills < effort.runs(quick=4, full=300):
-        index = tmp_path / "i.crx"
-        shutil.copytree(tmp_path / "whole.crx", index)
-        killer.finish(index)
-        assert (Content.of(index), answers(index)) == expected
-        shutil.rmtree(index)
-        effort.done = killer.kills
+    kill_copies(
+        killer, tmp_path / "whole.crx", expected, effort, runs=effort.runs(quick=4, full=300)
+    )
 
 
 def test_lost_derived_files_are_made_anew_however_often_that_is_killed(
@@ -233,12 +242,10 @@ def test_lost_derived_files_are_made_anew_however_often_that_is_killed(
     shutil.copytree(tmp_path / "whole.crx", index)
     killer.finish(index, kill=False)
     expected = Content.of(index), answers(index)
-    while killer.kills < effort.runs(quick=2, full=150):
-        shutil.rmtree(index)
-        shutil.copytree(tmp_path / "whole.crx", index)
-        killer.finish(index)
-        assert (Content.of(index), answers(index)) == expected
-        effort.done = killer.kills
+    shutil.rmtree(index)
+    kill_copies(
+        killer, tmp_path / "whole.crx", expected, effort, runs=effort.runs(quick=2, full=150)
+    )
 
 
 def test_runs_with_a_model_that_is_often_rejected_are_killed_and_end_as_an_uninterrupted_one(
@@ -257,13 +264,7 @@ def test_runs_with_a_model_that_is_often_rejected_are_killed_and_end_as_an_unint
     killer.commands = WITH_REJECTIONS[:1]
     killer.finish(tmp_path / "indexed", kill=False)
     killer.commands = WITH_REJECTIONS[1:]
-    while killer.kills < effort.runs(quick=4, full=50):
-        index = tmp_path / "i.crx"
-        shutil.copytree(tmp_path / "indexed", index)
-        killer.finish(index)
-        assert (Content.of(index), answers(index)) == expected
-        shutil.rmtree(index)
-        effort.done = killer.kills
+    kill_copies(killer, tmp_path / "indexed", expected, effort, runs=effort.runs(quick=4, full=50))
 
 
 def finish_several(killer: Killer, index: Path) -> None:

@@ -21,6 +21,7 @@ from crx.backends.first_load import require_tried
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.backends.stored_embedder import StoredEmbedder
+from crx.backends.stored_reranker import StoredReranker
 from crx.backends.token_vectors import TokenVectorReranker
 from crx.errors import ModelError
 from crx.models.card import (
@@ -156,7 +157,7 @@ class OnnxEmbedder(StoredEmbedder):
         return _Session(self._folder / file, precision=self.card.precision, device=self._device)
 
 
-class OnnxReranker:
+class OnnxReranker(StoredReranker):
     """A cross-encoder of the model store, or of a folder with an ONNX file and its tokenizer.
 
     The graph takes `input_ids`, optionally `attention_mask` and `token_type_ids`. Its first output
@@ -179,15 +180,6 @@ class OnnxReranker:
         self._graph = _Session(graph, precision=card.precision, device=device)
         # A graph of another kind is refused when it is loaded, not during a search.
         self.score("a", ["a"])
-
-    @property
-    def fingerprint(self) -> str:
-        return f"onnx:{self.card.fingerprint}"
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
-        return self.card.languages
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return (n,) float32 scores in (0, 1), in order; a score depends on its text alone.

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from crx.backends.stored_reranker import StoredReranker
 from crx.errors import ModelError
 from crx.models.card import ModelCard
 from crx.models.tokenizer import Ids, load_model_tokenizer
@@ -28,22 +29,13 @@ class TokenGraph(Protocol):
     def run_all(self, ids: Ids) -> list[NDArray[np.generic]]: ...
 
 
-class TokenVectorReranker:
+class TokenVectorReranker(StoredReranker):
     """A reranker of the model store whose graph gives a vector for each token."""
 
     def __init__(self, folder: Path, card: ModelCard, graph: TokenGraph) -> None:
         self.card = card
         self._tokens = load_model_tokenizer(folder, card)
         self._graph = graph
-
-    @property
-    def fingerprint(self) -> str:
-        return f"onnx:{self.card.fingerprint}"
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """ISO 639-1 codes of the languages that the model declares; empty if it declares none."""
-        return self.card.languages
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return (n,) float32 scores from 0 to 1, in order; a score depends on its text alone.
