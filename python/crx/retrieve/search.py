@@ -144,7 +144,7 @@ def run_rules(search: Search, rules: Sequence[RankingRule]) -> Search:
     left, the legs are searched more deeply, and the rule is run on all that they give.
     """
     for at, rule in enumerate(rules):
-        later = max([search.k, *(_reads(each, search) for each in rules[at + 1 :])])
+        later = max([search.k, *(each.reads for each in rules[at + 1 :])])
         given = search._replace(wanted=later)
         after = run_rule(given, rule)
         if after.copies and not given.copies and _is_too_few(after, given):
@@ -153,14 +153,6 @@ def run_rules(search: Search, rules: Sequence[RankingRule]) -> Search:
             after = run_rule(_add_deeper(given, selecting), rule)
         search = _cut(after, later)
     return _cut(search, search.k)
-
-
-def _reads(rule: RankingRule, search: Search) -> int:
-    """Return how many candidates a later rule reads, 0 if it has nothing to do."""
-    try:
-        return rule.reads if rule.applies(search) else 0
-    except Exception:  # noqa: BLE001  (the search tells of it when the rule is run)
-        return rule.reads
 
 
 def run_rule(search: Search, rule: RankingRule) -> Search:
