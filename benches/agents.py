@@ -35,7 +35,7 @@ from tokenizers import Tokenizer
 
 import crx
 from crx.models.store import find_model
-from crx.retrieve.spelling import find_function_words
+from crx.retrieve.query.spelling import find_function_words
 from crx_serve.mcp.tools import READING
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService

@@ -27,7 +27,7 @@ from crx.evaluate.datasets import GoldSpan, read_set
 from crx.evaluate.metrics import coverage
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
-from crx.retrieve.leg_search import search_legs
+from crx.retrieve.legs.leg_search import search_legs
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_steps

@@ -41,7 +41,7 @@ from crx.protocols import (
     Generator,
     Reranker,
 )
-from crx.retrieve.dense_languages import record_languages
+from crx.retrieve.legs.dense_languages import record_languages
 from crx.retrieve.search_state import RankingRule
 from crx.types import Leg
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from crx.backends.hashed import HashedEmbedder
 from crx.backends.overlap import OverlapReranker
 from crx.errors import Damaged, Unavailable
-from crx.retrieve.filter_fields import filter_legs
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
-from crx.retrieve.leg_search import search_legs, search_reachable_legs
+from crx.retrieve.legs.leg_search import search_legs, search_reachable_legs
+from crx.retrieve.query.filter_fields import filter_legs
+from crx.retrieve.query.spelling import correct_query
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.rules.copies import CopyFolding
@@ -26,7 +27,6 @@ from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import rank, run_rules, run_search
 from crx.retrieve.search_state import RankingRule, Search, SearchParameters, start_search
-from crx.retrieve.spelling import correct_query
 from crx.retrieve.widen import widen_hits
 from crx.types import LEGS, Ranking
 
@@ -74,7 +74,7 @@ def test_the_legs_are_searched_each_for_a_ranking() -> None:
 def test_legs_of_few_chunks_are_searched_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     search = start()
     parallel = search_legs(search)
-    monkeypatch.setattr("crx.retrieve.leg_search._submit", lambda _: pytest.fail("in another"))
+    monkeypatch.setattr("crx.retrieve.legs.leg_search._submit", lambda _: pytest.fail("in another"))
     in_one = search_legs(search._replace(legs=search.legs._replace(few=True)))
     for leg in LEGS:
         assert in_one.rankings[leg].keys.tolist() == parallel.rankings[leg].keys.tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 import sys
@@ -102,13 +101,16 @@ def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
         *tables, key = name.split(".")
         if tables:
             document.pop(name, None)  # a key in quotes, with its dots
-        if value is None:
-            functools.reduce(lambda table, each: table.get(each, {}), tables, document).pop(key, None)
-            continue
         table = document
         for each in tables:
-            table = table.setdefault(each, tomlkit.table(is_super_table=each != tables[-1]))
-        table[key] = parse(name, value, origin=str(path))
+            if value is None:
+                table = table.get(each, {})
+            else:
+                table = table.setdefault(each, tomlkit.table(is_super_table=each != tables[-1]))
+        if value is None:
+            table.pop(key, None)
+        else:
+            table[key] = parse(name, value, origin=str(path))
     replace_text(path, tomlkit.dumps(document))
 
 

@@ -31,7 +31,7 @@ from crx.ingest.paths import candidate_uris
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, load_shipped, without_password
 from crx.protocols import Embedder, Reranker
-from crx.retrieve.dense_languages import describe_unread_documents
+from crx.retrieve.legs.dense_languages import describe_unread_documents
 from crx.retrieve.mended_filter import mend_filter
 from crx.retrieve.operators import Match
 from crx.retrieve.ports import StatusReader

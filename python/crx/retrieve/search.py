@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.config import Settings
 from crx.errors import CrxError, UsageError
-from crx.retrieve.exclusion import exclude_chunks, parse_query
-from crx.retrieve.filter_fields import describe_filter, filter_legs
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
-from crx.retrieve.leg_search import search_reachable_legs
-from crx.retrieve.pattern_match import match_pattern
+from crx.retrieve.legs.leg_search import search_reachable_legs
+from crx.retrieve.legs.pattern_match import match_pattern
 from crx.retrieve.ports import Keys, Searcher
+from crx.retrieve.query.exclusion import exclude_chunks, parse_query
+from crx.retrieve.query.filter_fields import describe_filter, filter_legs
+from crx.retrieve.query.spelling import correct_query
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rules.code import CodeOrder
 from crx.retrieve.rules.copies import CopyFolding
@@ -32,7 +33,6 @@ from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.rules.unknown_words import UnknownWords
 from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters, Step, start_search
-from crx.retrieve.spelling import correct_query
 from crx.retrieve.widen import describe_left_out, widen_hits
 from crx.types import LEGS, Note, Ranking, Result
 

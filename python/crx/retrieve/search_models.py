@@ -10,7 +10,7 @@ from crx.config import Settings
 from crx.errors import ModelError, NotInstalled, Unavailable
 from crx.per_process import PerProcess
 from crx.protocols import Embedder, Remote, Reranker
-from crx.retrieve.leg_search import note_left_out
+from crx.retrieve.legs.leg_search import note_left_out
 from crx.retrieve.parameters import RankingWeights
 from crx.retrieve.query_vectors import (
     CacheCounts,

@@ -9,9 +9,9 @@ import numpy as np
 import orjson
 
 from crx.ingest.split import labels_around
-from crx.retrieve.exclusion import holds_excluded
 from crx.retrieve.operators import matched_text
 from crx.retrieve.ports import DocumentReader
+from crx.retrieve.query.exclusion import holds_excluded
 from crx.retrieve.rows import PassageRow
 from crx.retrieve.search_state import Search
 from crx.show.answer_span import find_answers

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from crx import _native
-from crx.retrieve.document_name import most_common_document
+from crx.retrieve.query.document_name import most_common_document
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import LEGS, Ranking
 

@@ -23,6 +23,7 @@ from crx import _native
 from crx.errors import Unavailable
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.ports import DenseLeg, Keys
+from crx.retrieve.query.spelling import find_function_words, is_known_word
 from crx.retrieve.query_language import detect_query_langs, primary_language
 from crx.retrieve.search_notes import (
     NEAR_IN_MEANING,
@@ -33,7 +34,6 @@ from crx.retrieve.search_notes import (
     parts_alone,
 )
 from crx.retrieve.search_state import ALL, EMPTY, Search
-from crx.retrieve.spelling import find_function_words, is_known_word
 from crx.text.query_terms import wholes_of
 from crx.types import Ranking
 

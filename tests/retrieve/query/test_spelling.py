@@ -10,7 +10,7 @@ import pytest
 
 import crx
 from crx.retrieve.ports import TermIndex
-from crx.retrieve.spelling import correct_spelling
+from crx.retrieve.query.spelling import correct_spelling
 
 TEXT = """# Jobs
 

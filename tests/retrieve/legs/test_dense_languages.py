@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import crx
 from crx.backends.hashed import HashedEmbedder
-from crx.retrieve.dense_languages import UNREAD_WEIGHT, weigh_by_language
+from crx.retrieve.legs.dense_languages import UNREAD_WEIGHT, weigh_by_language
 from crx.types import Document
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.errors import ModelError, Unavailable
 from crx.protocols import Embedder
-from crx.retrieve.document_name import (
+from crx.retrieve.query.document_name import (
     BEST_CHUNKS,
     DocumentName,
     find_document_name,

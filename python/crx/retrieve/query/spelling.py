@@ -13,8 +13,8 @@ import numpy as np
 
 from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
-from crx.retrieve.codes import regroup_codes
 from crx.retrieve.ports import DocumentReader, TermIndex
+from crx.retrieve.query.codes import regroup_codes
 from crx.retrieve.query_language import primary_language
 from crx.retrieve.search_state import Search
 from crx.types import Note

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 import crx
 from crx import _native
 from crx.protocols import Embedder
-from crx.retrieve.document_name import BEST_CHUNKS, DocumentName, find_document_name
-from crx.retrieve.leg_search import search_legs
+from crx.retrieve.legs.leg_search import search_legs
 from crx.retrieve.ports import Found, LexicalLeg
+from crx.retrieve.query.document_name import BEST_CHUNKS, DocumentName, find_document_name
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search_state import start_search
 

@@ -1,0 +1,1 @@
+"""Searches of the two legs, and for a pattern."""

@@ -1,0 +1,1 @@
+"""Steps of a query before the legs are searched."""
