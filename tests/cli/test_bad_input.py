@@ -77,7 +77,7 @@ def test_a_second_writer(crx: Crx, indexed: Path, docs: Path) -> None:
 def test_a_binary_file_named_txt(crx: Crx, docs: Path) -> None:
     (docs / "noise.txt").write_bytes(BINARY)
     done = crx("index", docs)
-    assert (done.code, done.out) == (3, ".crx: 2 documents added, 1 failed\n")
+    assert (done.code, done.out) == (3, ".crx: 2 files added, 1 failed\n")
     assert done.err == "crx: docs/noise.txt: is a binary file\n"
 
 
@@ -86,7 +86,7 @@ def test_a_picture_in_a_folder_is_skipped_and_counted(crx: Crx, docs: Path) -> N
     done = crx("index", docs)
     assert done == Done(
         0,
-        ".crx: 2 documents added, 1 skipped\n",
+        ".crx: 2 files added, 1 skipped\n",
         'crx: "crx status --skipped" lists what was skipped, and why\n',
     )
     assert crx("index", docs / "whale.png").code == 3
@@ -117,8 +117,8 @@ def test_100_000_files(crx: Crx, here: Path) -> None:
             (here / "notes" / str(folder) / f"{number}.md").write_text(f"# {folder}\n\nw{number}\n")
     done = crx("index", "-q", "notes", "--embedder", "none")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(".crx: 100,000 documents added")
-    assert crx("index", "-q", "notes").out.startswith(".crx: 100,000 documents unchanged")
+    assert done.out.startswith(".crx: 100,000 files added")
+    assert crx("index", "-q", "notes").out.startswith(".crx: 100,000 files unchanged")
     assert crx("search", "w77", "--no-rerank").code == 0
     assert crx("verify").code == 0
 

@@ -27,8 +27,8 @@ from crx.cli.embedder_speed import FormSpeed
 def test_index_prints_what_it_did_and_an_unchanged_folder_costs_nothing(
     crx: Crx, docs: Path
 ) -> None:
-    assert crx("index", "docs").out == ".crx: 2 documents added\n"
-    assert crx("index", "docs").out == ".crx: 2 documents unchanged\n"
+    assert crx("index", "docs").out == ".crx: 2 files added\n"
+    assert crx("index", "docs").out == ".crx: 2 files unchanged\n"
 
 
 def test_search_prints_location_headings_and_text(crx: Crx, indexed: Path) -> None:

@@ -56,7 +56,7 @@ def test_words_are_found_before_any_vector_is_made(
     with monkeypatch.context() as patch:
         patch.setattr(HashedEmbedder, "embed", refuse)
         done = crx("index", notes, "--words", "-q")
-    assert (done.code, done.out) == (0, ".crx: 60 documents added\n")
+    assert (done.code, done.out) == (0, ".crx: 60 files added\n")
     assert done.err == 'crx: 60 chunks have no vector yet; "crx embed" goes on\n'
     assert (counts(crx)["pending"], counts(crx)["vectors"]) == (60, 0)
     assert "number 59" in crx("search", "whale number 59", "-k", 1).out
@@ -184,7 +184,7 @@ def test_files_that_change_between_the_passes_are_left_to_the_next_run(
     (notes / "new.md").write_text("# New\n\nSprat.\n")
     assert crx("embed", "-q").out.startswith(".crx: 60 embedded")
     done = crx("index", "-q")
-    assert done.out == (".crx: 1 document added, 1 changed, 1 removed, 58 unchanged\n")
+    assert done.out == (".crx: 1 file added, 1 changed, 1 removed, 58 unchanged\n")
     assert (counts(crx)["documents"], counts(crx)["pending"]) == (60, 0)
 
 

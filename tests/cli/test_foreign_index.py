@@ -138,7 +138,7 @@ def test_roots_that_the_user_named_are_refreshed_without_asking(
     assert crx("index", secret, "--index", place, "-q").code == 0
     (secret / "more.md").write_text(BREAD)
     done = crx("index", "--index", place)
-    assert (done.code, "1 document added" in done.out) == (0, True)
+    assert (done.code, "1 file added" in done.out) == (0, True)
 
 
 def test_a_file_of_contexts_of_an_index_from_elsewhere_is_not_read(
@@ -223,9 +223,9 @@ def test_a_file_dated_2300_does_not_end_the_run(docs: Path, crx: Crx) -> None:
         os.utime(docs / name, ((year - 1970) * 31_556_952,) * 2)
     (docs / "zzz.md").write_text(WHALES)
     done = crx("index", docs)
-    assert (done.code, "5 documents added" in done.out) == (0, True)
+    assert (done.code, "5 files added" in done.out) == (0, True)
     done = crx("index", docs)
-    assert (done.code, "5 documents unchanged" in done.out) == (0, True)
+    assert (done.code, "5 files unchanged" in done.out) == (0, True)
     assert crx("search", "dated", "--set", "rank.recency.weight=0.5").code == 0
     assert crx("status").code == 0
 

@@ -16,7 +16,7 @@ from crx.ingest.report import Report
 def test_texts_longer_than_the_window_of_the_embedder_are_explained() -> None:
     report = Report(added=3, chunks=400, embedded=400, windowed=233)
     assert summarize(report) == (
-        "3 documents added; 233 chunks longer than the embedder's window, read in parts"
+        "3 files added; 233 chunks longer than the embedder's window, read in parts"
     )
 
 
@@ -30,3 +30,13 @@ def test_the_status_says_that_a_folder_was_not_read_to_the_end(crx: Crx, docs: P
     assert json.loads(crx("status", "--json").out)["roots"][0]["complete"] is False
     assert crx("index", "-q").code == 0
     assert "not read to the end" not in crx("status").out
+
+
+def test_a_file_of_many_documents_counts_once(crx: Crx, here: Path) -> None:
+    records = [f'{{"id": "{n}", "text": "krill {n}"}}\n' for n in range(3)]
+    (here / "seas.jsonl").write_text("".join(records))
+    assert crx("index", "seas.jsonl").out == ".crx: 1 file added\n"
+    (here / "seas.jsonl").write_text("".join(records[:2]))
+    assert crx("index").out == ".crx: 1 file changed\n"
+    (here / "seas.jsonl").unlink()
+    assert crx("index").out.startswith(".crx: 1 file removed")

@@ -22,7 +22,7 @@ def test_an_index_is_made_here_although_there_is_one_above(
         'crx: "crx index PATH" adds documents; "crx config" prints the settings\n',
     )
     Path("krill.md").write_text("Krill.\n")
-    assert crx("index", "krill.md", "-q").out.startswith(".crx: 1 document added")
+    assert crx("index", "krill.md", "-q").out.startswith(".crx: 1 file added")
     assert json.loads(crx("status", "--json").out)["counts"]["documents"] == 1
 
 

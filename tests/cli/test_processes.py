@@ -46,7 +46,7 @@ main()
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "crx: interrupted; the same command resumes\n"
     assert crx("search", "whale").code == 0
-    assert crx("index", "docs").out.startswith(".crx: 16 documents added, 6 unchanged")
+    assert crx("index", "docs").out.startswith(".crx: 16 files added, 6 unchanged")
 
 
 def test_a_pipe_whose_reader_is_gone_is_no_error(indexed: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_limit_of_cpu_time_for_all_processes_of_a_user_leaves_files_readable(
         ["sh", "-c", words], cwd=here, check=False, text=True, capture_output=True
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(".crx: 2 documents added")
+    assert done.stdout.startswith(".crx: 2 files added")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -196,7 +196,7 @@ def test_progress_is_a_bar_on_a_terminal_and_is_gone_at_the_end(notes: Path) -> 
     assert code == 0
     assert re.search(r"\d of (about )?[\d,]+ chunks (read|embedded)", shown)
     erased = "\x1b[1A\x1b[2K"
-    assert shown.splitlines()[-2].startswith(f"{erased}.crx: 40 documents added")
+    assert shown.splitlines()[-2].startswith(f"{erased}.crx: 40 files added")
     assert '"progress"' not in shown
 
 

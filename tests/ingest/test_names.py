@@ -48,14 +48,14 @@ def test_every_name_is_indexed_found_and_shown(crx: CrxProcess) -> None:
         write(crx.folder / "docs", name, f"# Whale {at}\n\nKrill number {at}.\n")
     write(crx.folder / "docs", b"folder\xff/z.md", "# Last\n\nAfter all the others.\n")
     done = crx("index", "-q", "docs")
-    assert (done.code, done.out) == (0, ".crx: 7 documents added\n"), done.err
+    assert (done.code, done.out) == (0, ".crx: 7 files added\n"), done.err
     assert len(set(stored_uris(crx.folder / ".crx"))) == 7
     shown = [crx("show", b"docs/" + name) for name in [*NAMES, b"folder\xff/z.md"]]
     assert [each.code for each in shown] == [0] * 7
     assert "Krill number 0." in shown[0].out
     assert "Krill number 1." in shown[1].out
     again = crx("index", "-q", "docs")
-    assert again.out.startswith(".crx: 7 documents unchanged"), again.err
+    assert again.out.startswith(".crx: 7 files unchanged"), again.err
 
 
 def test_a_name_that_is_not_utf_8_is_shown_escaped_and_opened_by_what_is_shown(
@@ -73,7 +73,7 @@ def test_a_folder_that_is_not_utf_8_is_indexed_from_inside(crx: CrxProcess) -> N
     write(crx.folder, b"caf\xe9/a.md", "# Whales\n\nKrill.\n")
     inside = Path(os.fsdecode(os.fsencode(crx.folder) + b"/caf\xe9"))
     done = crx("index", ".", "--index", crx.folder / "index.crx", cwd=inside)
-    assert (done.code, "1 document added" in done.out) == (0, True), done.err
+    assert (done.code, "1 file added" in done.out) == (0, True), done.err
     found = crx("search", "krill", "--index", crx.folder / "index.crx", cwd=inside)
     assert found.out.startswith("1. a.md:3")
 

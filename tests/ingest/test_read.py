@@ -18,6 +18,9 @@ from crx.ingest.read import read_bytes, read_file
 from crx.types import Document
 
 
+ROOT = Path(__file__).parents[2]
+
+
 def grow(root: Path, *paths: str) -> None:
     """Make files of five bytes under a root."""
     for path in paths:
@@ -207,10 +210,15 @@ class TestPlug:
             next(read_bytes(b"words", name="a.txt"))
 
 
-@pytest.mark.parametrize("name", ["text", "markdown", "html", "pdf", "jsonl", "code"])
-def test_a_reader_is_found_by_each_of_its_extensions(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(readers.EXTENSIONS))
+def test_a_reader_is_found_by_each_of_its_extensions_and_described(name: str) -> None:
+    if name == "parquet":
+        pytest.importorskip("pyarrow")
     reader = readers.load_reader(name)
     assert {readers.reader_for(extension) for extension in reader.extensions} == {reader}
+    if name != "code":  # whose languages are described
+        described = (ROOT / "docs" / "reference" / "formats.md").read_text()
+        assert [each for each in reader.extensions if f"`{each}`" not in described] == []
 
 
 def test_a_format_costs_nothing_until_a_file_asks_for_it(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def crx(crx_here: CrxHere) -> CrxHere:
         (crx.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (crx.folder / name).write_text(f"# {name}\n\nKrill.\n")
     (crx.folder / "notes" / "e.jsonl").write_text('{"id": "x", "text": "Salt."}\n')
-    assert crx("index", "-q", "docs", "notes").out.startswith(".crx: 5 documents added")
+    assert crx("index", "-q", "docs", "notes").out.startswith(".crx: 5 files added")
     return crx
 
 
@@ -55,7 +55,7 @@ def test_a_folder_that_is_deleted_can_be_removed(crx: CrxHere) -> None:
     assert failed.code == 2
     assert '"crx remove docs" removes what the index has of it' in failed.err
     assert crx("remove", "docs") == Finished(0, ".crx: 3 documents removed\n", "")
-    assert crx("index", "-q").out == ".crx: 2 documents unchanged\n"
+    assert crx("index", "-q").out == ".crx: 2 files unchanged\n"
     assert crx("status").err == ""
 
 
@@ -95,7 +95,7 @@ def test_index_without_a_path_refreshes_what_was_indexed(crx: CrxHere) -> None:
     (crx.folder / "notes" / "f.md").write_text("# New\n\nPlankton.\n")
     (crx.folder / "other.md").write_text("# Other\n")
     done = crx("index", "-q")
-    assert done.out.startswith(".crx: 1 document added, 1 removed, 4 unchanged")
+    assert done.out.startswith(".crx: 1 file added, 1 removed, 4 unchanged")
     assert "other.md" not in documents(crx)
 
 
@@ -120,7 +120,7 @@ def test_a_root_inside_another_keeps_what_the_outer_one_excludes(crx: CrxHere) -
 def test_a_root_that_is_gone_keeps_its_documents_until_they_are_removed(crx: CrxHere) -> None:
     shutil.rmtree(crx.folder / "notes")
     done = crx("index", "-q")
-    assert (done.code, done.out) == (3, ".crx: 2 documents kept, 3 unchanged, 1 failed\n")
+    assert (done.code, done.out) == (3, ".crx: 2 files kept, 3 unchanged, 1 failed\n")
     assert done.err.startswith("crx: notes: no such file or directory; 2 documents below it are ")
     assert crx("remove", "notes").code == 0
     assert crx("index", "-q").code == 0

@@ -73,7 +73,7 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
     (docs / "broken.md").symlink_to("gone.md")
     os.mkfifo(docs / "pipe")
     done = crx("index", "-q", "docs", "--exclude", "*.key")
-    assert done.out.startswith(".crx: 3 documents added, 8 skipped, 1 failed")
+    assert done.out.startswith(".crx: 3 files added, 8 skipped, 1 failed")
     assert '"crx status --skipped" lists what was skipped, and why' in done.err
     listed = crx("status", "--skipped").out.splitlines()
     assert listed == [
@@ -221,14 +221,14 @@ def test_folders_of_build_products_are_no_documents(crx: CrxHere) -> None:
     reasons = crx("status", "--skipped").out
     assert "target: holds no documents: skip_folders has target/../Cargo.toml" in reasons
     assert "cache: holds no documents: skip_folders has */CACHEDIR.TAG" in reasons
-    assert crx("index", "-q", "node_modules").out.startswith(".crx: 1 document added")
+    assert crx("index", "-q", "node_modules").out.startswith(".crx: 1 file added")
 
 
 def test_what_an_ignore_file_takes_back_holds_documents(crx: CrxHere) -> None:
     (crx.folder / "docs" / "venv").mkdir()
     (crx.folder / "docs" / "venv" / "a.md").write_text(TEXT)
     (crx.folder / "docs" / ".crxignore").write_text("!venv/\n")
-    assert crx("index", "-q", "docs").out.startswith(".crx: 1 document added")
+    assert crx("index", "-q", "docs").out.startswith(".crx: 1 file added")
 
 
 def test_the_folders_are_a_setting(crx: CrxHere) -> None:
@@ -238,7 +238,7 @@ def test_the_folders_are_a_setting(crx: CrxHere) -> None:
     (crx.folder / "docs" / "drafts").mkdir()
     (crx.folder / "docs" / "drafts" / "b.md").write_text(TEXT)
     done = crx("index", "-q", "docs", "--set", "skip_folders=drafts")
-    assert done.out.startswith(".crx: 1 document added")
+    assert done.out.startswith(".crx: 1 file added")
     assert crx("status", "--documents").out == "docs/node_modules/a.md\n"
 
 
@@ -262,7 +262,7 @@ def test_what_was_read_and_has_no_text_is_skipped_whatever_its_name(crx: CrxHere
     (docs / "page.html").write_text("<html><body><img src=a.png></body></html>")
     (docs / "blank.rtf").write_text("{\\rtf1 }")
     done = crx("index", "-q", "docs")
-    assert (done.code, done.out) == (0, ".crx: 1 document added, 3 skipped\n")
+    assert (done.code, done.out) == (0, ".crx: 1 file added, 3 skipped\n")
     assert crx("status", "--skipped").out.splitlines() == [
         "docs/blank.rtf: has no text",
         "docs/empty.ics: has no contact, event or task",

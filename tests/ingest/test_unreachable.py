@@ -18,7 +18,7 @@ def crx(crx_process: CrxProcess) -> CrxProcess:
     (crx.folder / "docs" / "sub").mkdir(parents=True)
     (crx.folder / "docs" / "a.md").write_text("# Whales\n\nKrill.\n")
     (crx.folder / "docs" / "sub" / "b.md").write_text("# Bread\n\nFlour.\n")
-    assert crx("index", "-q", "docs").out.startswith(".crx: 2 documents added")
+    assert crx("index", "-q", "docs").out.startswith(".crx: 2 files added")
     return crx
 
 
@@ -47,9 +47,9 @@ def test_a_folder_that_cannot_be_listed_keeps_its_documents(
     done = crx.bound_by_permissions("index", "-q", "docs")
     assert done == Finished(
         3,
-        ".crx: 1 document kept, 1 unchanged, 1 failed\n",
-        "crx: docs/sub: permission denied; 1 documents below it are kept, "
-        '"crx remove" removes them\n',
+        ".crx: 1 file kept, 1 unchanged, 1 failed\n",
+        "crx: docs/sub: permission denied; the text of 1 file below it is kept, "
+        '"crx remove" removes it\n',
     )
     assert documents(crx) == ["docs/a.md", "docs/sub/b.md"]
     assert "docs/sub: permission denied" in crx("status").err
@@ -60,7 +60,7 @@ def test_a_root_that_cannot_be_listed_keeps_its_documents(
 ) -> None:
     close(crx.folder / "docs")
     done = crx.bound_by_permissions("index", "-q", "docs")
-    assert (done.code, done.out) == (3, ".crx: 2 documents kept, 1 failed\n")
+    assert (done.code, done.out) == (3, ".crx: 2 files kept, 1 failed\n")
     assert documents(crx) == ["docs/a.md", "docs/sub/b.md"]
 
 
@@ -71,7 +71,7 @@ def test_a_file_that_became_unreadable_keeps_its_text_and_is_named(
     done = crx.bound_by_permissions("index", "-q", "docs")
     assert done == Finished(
         3,
-        ".crx: 1 document kept, 1 unchanged, 1 failed\n",
+        ".crx: 1 file kept, 1 unchanged, 1 failed\n",
         "crx: docs/a.md: permission denied; the text of an earlier run is kept\n",
     )
     assert crx("search", "krill").code == 0
@@ -87,7 +87,7 @@ def test_what_can_be_read_again_is_no_failure_any_more(
         assert crx.bound_by_permissions("index", "-q", "docs").code == 3
         path.chmod(mode)
         done = crx.bound_by_permissions("index", "-q", "docs")
-        assert (done.code, done.out) == (0, ".crx: 2 documents unchanged\n"), done.err
+        assert (done.code, done.out) == (0, ".crx: 2 files unchanged\n"), done.err
         assert crx("status").err == ""
 
 
@@ -106,7 +106,7 @@ def test_an_ignore_file_that_cannot_be_read_hides_its_folder(
 def test_what_is_seen_to_be_gone_is_removed(crx: CrxProcess) -> None:
     shutil.rmtree(crx.folder / "docs" / "sub")
     (crx.folder / "docs" / "a.md").unlink()
-    assert crx("index", "-q", "docs").out.startswith(".crx: 2 documents removed")
+    assert crx("index", "-q", "docs").out.startswith(".crx: 2 files removed")
     assert documents(crx) == []
 
 
@@ -128,14 +128,16 @@ def mounted(crx: CrxProcess) -> Iterator[Path]:
 
 def test_a_disk_that_is_not_mounted_keeps_its_documents(crx: CrxProcess, mounted: Path) -> None:
     (mounted / "c.md").write_text("# Disk\n\nPlankton.\n")
-    assert crx("index", "-q", "docs").out.startswith(".crx: 1 document added, 2 unchanged")
+    assert crx("index", "-q", "docs").out.startswith(".crx: 1 file added, 2 unchanged")
     subprocess.run(["umount", str(mounted)], check=True)
     done = crx("index", "-q", "docs")
-    assert (done.code, done.out) == (3, ".crx: 1 document kept, 2 unchanged, 1 failed\n")
-    assert done.err.startswith("crx: docs/disk: is not mounted; 1 documents below it are kept")
+    assert (done.code, done.out) == (3, ".crx: 1 file kept, 2 unchanged, 1 failed\n")
+    assert done.err.startswith(
+        "crx: docs/disk: is not mounted; the text of 1 file below it is kept"
+    )
     assert crx("search", "plankton").code == 0
     mounted.rmdir()
-    assert crx("index", "-q", "docs").out.startswith(".crx: 1 document kept, 2 unchanged, 1 failed")
+    assert crx("index", "-q", "docs").out.startswith(".crx: 1 file kept, 2 unchanged, 1 failed")
 
 
 def test_a_folder_that_was_a_disk_and_holds_files_is_a_folder(
@@ -145,4 +147,4 @@ def test_a_folder_that_was_a_disk_and_holds_files_is_a_folder(
     crx("index", "-q", "docs")
     subprocess.run(["umount", str(mounted)], check=True)
     (mounted / "d.md").write_text("# Folder\n\nAlgae.\n")
-    assert crx("index", "-q", "docs").out == ".crx: 1 document added, 1 removed, 2 unchanged\n"
+    assert crx("index", "-q", "docs").out == ".crx: 1 file added, 1 removed, 2 unchanged\n"

@@ -220,7 +220,9 @@ def test_a_watched_folder_that_is_removed_keeps_its_documents_and_is_watched_aga
         folder.rename(tmp_path / "away")
         watched.wait_for(lambda: watched.visits[-1].report.kept == 1)
         (failure,) = watched.visits[-1].report.failures
-        assert failure.reason.startswith("no such file or directory; 1 documents below it are kept")
+        assert failure.reason.startswith(
+            "no such file or directory; the text of 1 file below it is kept"
+        )
         assert names(index) == {"first.md"}
         time.sleep(1.5)  # as long as a second visit that says the same would take
         assert sum(bool(visit.report.failures) for visit in watched.visits) == 1

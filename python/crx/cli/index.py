@@ -124,6 +124,7 @@ def command(
     with room.named(), handle.open(index_path, settings=settings) as index:
         for line in index.other_defaults:
             print_note(line)
+        is_first = not index.store.stats()["documents"]
         second = SecondPass(index, quiet=progress == "none")
         with (
             second.explained(),
@@ -151,8 +152,7 @@ def command(
         if not as_json:
             done = summarize(report)
             print_line(f"{display_path(index_path)}: {done}")
-            is_first = report.added == index.store.stats()["documents"] > 0
-            if is_first and progress != "none":
+            if is_first and report.added and progress != "none":
                 print_hint('crx search "QUESTION" prints the passages that answer')
         name_failures(report)
         if words_only and report.pending:
@@ -233,7 +233,7 @@ def summarize(report: Report) -> str:
     parts = [f"{count:,} {name}" for name, count in counts.items() if count]
     if parts:
         number, name = parts[0].split()
-        parts[0] = f"{number} {'document' if number == '1' else 'documents'} {name}"
+        parts[0] = f"{number} {'file' if number == '1' else 'files'} {name}"
     if report.skipped:
         parts.append(f"{report.skipped:,} skipped")
     if report.failures:

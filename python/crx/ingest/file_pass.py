@@ -26,6 +26,7 @@ from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
+from crx.labels import count_label
 from crx.types import Document
 
 Rows = list[_native.DocumentRow]
@@ -155,18 +156,21 @@ class FilePass:
     def _remove_missing(self) -> None:
         """Remove the documents of files that are gone, or count them as kept."""
         # A record may have taken the name of a file that is gone.
-        gone = [uri for uri in self._missing.removed_uris() if uri not in self._put_records]
-        if self._keep_missing:
-            self._tally.count("kept", len(gone))
-        else:
-            self._tally.count("removed", self._store.remove_documents(gone))
+        files = [
+            [row.uri for row in rows if row.uri not in self._put_records]
+            for rows in self._missing.removed()
+        ]
+        if not self._keep_missing:
+            self._store.remove_documents([uri for uris in files for uri in uris])
+        self._tally.count("kept" if self._keep_missing else "removed", sum(map(bool, files)))
 
     def _report_unreachable(self, discovery: Discovery, known: dict[str, Rows]) -> None:
         for folder in discovery.unreachable:
-            kept = sum(len(rows) for path, rows in known.items() if is_below(path, folder.uri))
+            kept = sum(is_below(path, folder.uri) for path in known)
             reason = folder.reason
             if kept:
-                reason += f'; {kept} documents below it are kept, "crx remove" removes them'
+                held = count_label(kept, "file")
+                reason += f'; the text of {held} below it is kept, "crx remove" removes it'
             self._tally.count("kept", kept)
             self._fail(folder.uri, reason)
 
@@ -347,7 +351,7 @@ class FilePass:
     def _keep(self, file: FoundFile, reason: str, rows: Rows) -> None:
         """Record a file that cannot be read, whose documents stay as they are."""
         if rows:
-            self._tally.count("kept", len(rows))
+            self._tally.count("kept")
             reason += "; the text of an earlier run is kept"
         is_same = not self._has_changed(file) and self._failed.reason(file.uri) == reason
         if is_same:
@@ -415,9 +419,9 @@ class _MissingFiles:
                 return path, self._known[path]
         return None
 
-    def removed_uris(self) -> list[str]:
-        """Return the documents of the files that are seen to be gone and were not taken."""
-        return [row.uri for path in sorted(self._gone) for row in self._known[path]]
+    def removed(self) -> list[Rows]:
+        """Return the documents of each file that is seen to be gone and was not taken."""
+        return [self._known[path] for path in sorted(self._gone)]
 
     def _has_vanished(self, path: str) -> bool:
         return path in self._gone or not os.path.lexists(path_of(path))

@@ -72,7 +72,8 @@ class Progress:
 class Report:
     """What a build did.
 
-    `added` to `removed` count documents, `kept` those whose file or folder cannot be read now.
+    `added` to `removed` count files, or documents of `add_documents`; `kept` those of an earlier
+    build that cannot be read now, or are kept though they are gone.
     `skipped` counts links, special files, files without text whose name does not promise any, and
     those that were read and have none.
     `failed_before` counts files that fail as they did in an earlier build, which `failures` lacks.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from crx.labels import count_label
 from crx_serve.added_folders import AddedFolder
 from crx_serve.page.templates import render
 from crx_serve.responses import IndexStatus, ServiceStatus, WatchStatus
@@ -80,5 +81,5 @@ def _watch_facts(watch: WatchStatus | None) -> dict[str, str]:
         return {"Watched folders": "none; crx serve --watch follows them"}
     return {
         "Watched folders": ", ".join(watch.folders) or "none",
-        "Last visit": f"{watch.last_visit or 'none yet'}; {watch.changed:,} documents changed",
+        "Last visit": f"{watch.last_visit or 'none yet'}; {count_label(watch.changed, 'file')} changed",
     }

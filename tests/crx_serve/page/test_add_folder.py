@@ -91,7 +91,7 @@ def test_a_folder_is_added_with_the_token_and_found(
     answer = send(client, shelf / "new")
     assert (answer.status, answer.headers["location"]) == (303, "/folders")
     assert wait(adder).problem == ""
-    assert "is in sea: 1 document added." in client.get("/folders").body.decode()
+    assert "is in sea: 1 file added." in client.get("/folders").body.decode()
     assert b"narwhal.md" in client.get("/?q=narwhal+tusk").body
 
 
@@ -171,13 +171,13 @@ def test_the_form_says_what_was_not_read(client: Client, adder: FolderAdder, she
     (shelf / "new" / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
     send(client, shelf / "new")
     assert wait(adder).problem == ""
-    assert "is in sea: 1 document added, 1 not read." in client.get("/folders").body.decode()
+    assert "is in sea: 1 file added, 1 not read." in client.get("/folders").body.decode()
     (shelf / "bad").mkdir()
     (shelf / "bad" / "broken.pdf").write_bytes(b"%PDF-1.7 also broken")
     send(client, shelf / "bad")
     wait(adder)
     shown = client.get("/folders").body.decode()
-    assert "no document added, 1 not read." in shown
+    assert "no file added, 1 not read." in shown
     assert f"{shelf}/bad is in sea" not in shown
 
 

@@ -81,4 +81,4 @@ def test_a_folder_is_added_and_its_pdf_is_shown_as_a_picture_beside_the_list(
     assert browser.text(".result .location") == "page 2"
     assert "narwhal" in browser.text("#preview .text")
     browser.open("/folders")
-    assert "1 document added" in browser.text(".note[role=status]")
+    assert "1 file added" in browser.text(".note[role=status]")

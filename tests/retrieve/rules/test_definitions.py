@@ -44,6 +44,16 @@ def test_an_option_is_described_after_its_short_form_and_not_in_a_synopsis(tmp_p
     assert first(tmp_path, texts, "--recursive") == "answer"
 
 
+def test_a_list_of_long_names_describes_none_of_them(tmp_path: Path) -> None:
+    names = ("max_size_of_the_log", "max_size_of_all_files", "max_count_of_requests", "min_count")
+    texts = {
+        **OTHERS,
+        "list": "\n".join(["max_size", *names, "- `max_size`", *(f"- `{each}`" for each in names)]),
+        "answer": f"Settings of the log. See also the list.\n\nmax_size (integer)\n    {TEXT}\n",
+    }
+    assert first(tmp_path, texts, "max_size") == "answer"
+
+
 def test_words_before_the_name_name_its_document(tmp_path: Path) -> None:
     options = f"\n## Options\n\n--force\n:   {TEXT}\n"
     texts = {f"git-{name}": f"# git-{name}\n\nUse.\n{options}" for name in ("push", "tag", "clean")}

@@ -31,7 +31,7 @@ class Reader(Protocol):
 
 
 # The extensions are repeated here so that a module is imported only for a file of its format.
-_EXTENSIONS = {
+EXTENSIONS = {
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"),
     "text": (".txt", ".text", ".log"),
     "markup": tuple(MARKUP),
@@ -67,7 +67,7 @@ _EXTENSIONS = {
     "mhtml": (".mht", ".mhtml"),
     "code": tuple(LANGUAGES),
 }
-_NAMES = {extension: name for name, each in _EXTENSIONS.items() for extension in each}
+_NAMES = {extension: name for name, each in EXTENSIONS.items() for extension in each}
 
 
 def reader_for(extension: str) -> Reader | None:

@@ -4,7 +4,8 @@ Manuals say a name often: in lists of keywords, in cross-references, in the text
 description begins with it, on a line of its own (`name`), before its arguments or its value
 (`name (`, `name:`, `name=`), or after a short form (`-n, --name`), and goes on below. A line of a
 list of names is followed by another name instead. What stands before the name in the query names
-the document: `git-tag --contains`. Definitions in source code are a matter of `CodeOrder`.
+the document: `git-tag --contains`. Where source code is ranked, `Verbatim` orders the definitions
+of a name, and `CodeOrder` those of the names in a question.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from crx.types import LEGS, Ranking
 _BEFORE = r"^[^\w\n\[|]{0,12}(?:-\w[^\n,]{0,20}, *)?[-`*]*"
 # What may follow a name: the end of its line, arguments, a value, a wide space, more forms.
 _AFTER = r"(?:[`*¶]*(?:[ \t]*$|[ \t]*[(\[<{=:]|[ \t]{2,}|[ \t]+[-–—][ \t]|, ?-))"
+# A line of a list of names, which describes nothing.
+_NAME_ALONE = re.compile(r"[-`*•\s]*[\w.-]+[`,;]?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,8 @@ class Definitions:
     """What a name is, and what describes it, among the `reads` best candidates.
 
     A name has `words` words at most, and as many before it name its document. A description has at
-    least `letters` characters after the name, in its own line and the next two that are not empty.
+    least `letters` characters in the first three lines after the name that are not empty, its own
+    among them; those that are a name alone do not count.
     """
 
     name: ClassVar[str] = "definitions"
@@ -84,6 +88,7 @@ class Definitions:
         for found in line.finditer(row.text):
             below = row.text[found.end() :].split("\n", 6)
             follows = [each.strip() for each in below if each.strip()][:3]
-            if sum(map(len, follows)) >= self.letters:
+            letters = sum(len(each) for each in follows if not _NAME_ALONE.fullmatch(each))
+            if letters >= self.letters:
                 return True
         return False
