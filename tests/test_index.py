@@ -59,7 +59,7 @@ def test_every_hit_says_what_each_leg_gave_it(index: crx.Index, docs: Path) -> N
     hit = index.search("krill").hits[0]
     assert hit.stages["bm25"].rank == 1
     assert hit.stages["bm25"].score > 0
-    assert set(hit.stages) == {"bm25", "dense"}
+    assert set(hit.stages) == {"bm25", "dense", "fuse"}
 
 
 def test_an_unchanged_folder_costs_nothing(index: crx.Index, docs: Path) -> None:

@@ -17,7 +17,6 @@ from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_bytes, read_file
 from crx.types import Document
 
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -89,6 +89,19 @@ def test_a_rule_of_a_plugin_orders_hits_after_those_of_crx(
     assert found == uris(index, without=("reverse",))[::-1]
 
 
+def test_a_hit_tells_its_rank_after_a_rule_that_changed_the_order(
+    index: Path, install: Callable[[object], None]
+) -> None:
+    install(Reverse())
+    with crx.open_reader(index, settings={"reranker": "", "rules": "reverse"}) as opened:
+        hits = opened.search("buoy").hits
+    assert [hit.stages["reverse"].rank for hit in hits] == [1, 2, 3, 4, 5]
+    install(Reverse(give=lambda search: search.noting("as it was")))
+    with crx.open_reader(index, settings={"reranker": "", "rules": "reverse"}) as opened:
+        hits = opened.search("buoy").hits
+    assert not any("reverse" in hit.stages for hit in hits)
+
+
 @pytest.mark.parametrize(
     ("give", "fact"),
     [

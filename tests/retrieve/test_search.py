@@ -206,7 +206,8 @@ def test_hits_tell_what_each_stage_gave_them() -> None:
         fuse_legs(search_legs(start()))._replace(ranking=start(ranked=1).ranking)
     ).hits
     assert (hit.key, hit.text) == (1, TEXTS[0])
-    assert {name: stage.rank for name, stage in hit.stages.items()} == {"bm25": 1, "dense": 1}
+    ranks = {name: stage.rank for name, stage in hit.stages.items()}
+    assert ranks == {"bm25": 1, "dense": 1, "fuse": 1}
 
 
 def test_hits_are_widened_to_passages() -> None:

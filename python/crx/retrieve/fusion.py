@@ -22,6 +22,8 @@ UNKNOWN_PART_POWER = 1.5
 # The dense leg weighs as the share of chunks with vectors to this power: the best of few chunks is
 # seldom the best of all. Of 0.5, 0.75 and 1, 0.5 rose most with the share, and cost nothing at 10%.
 SHARE_POWER = 0.5
+# The name of the fused ranking among those of a search.
+FUSED = "fuse"
 
 
 class WeightedRanking(NamedTuple):
@@ -67,7 +69,8 @@ def fuse_legs(search: Search) -> Search:
     ]
     weights, k = parameters.weights, len(bm25.keys) + len(dense.keys)
     fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
-    return search._replace(ranking=fused).noting(note)
+    rankings = {**search.rankings, FUSED: fused}
+    return search._replace(ranking=fused, rankings=rankings).noting(note)
 
 
 def fuse(

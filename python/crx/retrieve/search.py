@@ -7,7 +7,7 @@ without a rule that fails.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,7 +182,7 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
     return _timed(
         search._replace(
             ranking=append(after.ranking, ranking.keys[reads:], ranking.scores[reads:]),
-            rankings=after.rankings,
+            rankings=_explained(rule.name, head, after),
             copies=after.copies,
             dropped=search.dropped | left_out,
             notes=after.notes,
@@ -190,6 +190,14 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
         rule.name,
         started,
     )
+
+
+def _explained(name: str, before: Ranking, after: Search) -> Mapping[str, Ranking]:
+    """Return the rankings of a search, with that of a rule which changed the order."""
+    keys = after.ranking.keys
+    if name in after.rankings or np.array_equal(before.keys[np.isin(before.keys, keys)], keys):
+        return after.rankings
+    return {**after.rankings, name: after.ranking}
 
 
 def _require_order(after: object) -> None:

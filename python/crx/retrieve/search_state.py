@@ -41,7 +41,8 @@ class RankingRule(Protocol):
         """Return the search with another `ranking`, and what else the rule knows.
 
         That may be a ranking of its own in `rankings`, by its name, `copies`, and notes. Anything
-        else that it changes is ignored.
+        else that it changes is ignored. Without a ranking of its own, a hit is explained by its
+        rank after the rule, if the rule changed the order.
         """
 
 

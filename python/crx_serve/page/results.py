@@ -52,8 +52,12 @@ _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+-]*\s*")
 _STAGES = {
     "bm25": "Words (BM25)",
     "dense": "Meaning (dense)",
+    "fuse": "Words and meaning",
+    "unknown_words": "Unknown words",
+    "letters": "Letters",
     "code": "Source code",
     "recency": "Recency",
+    "copies": "Copies",
     "rerank": "Reranker",
     "verbatim": "Exact match",
     "definitions": "Definition",

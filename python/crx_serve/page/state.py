@@ -79,7 +79,8 @@ def _facts(status: IndexStatus) -> dict[str, str]:
 def _watch_facts(watch: WatchStatus | None) -> dict[str, str]:
     if watch is None:
         return {"Watched folders": "none; crx serve --watch follows them"}
+    changed = count_label(watch.changed, "file")
     return {
         "Watched folders": ", ".join(watch.folders) or "none",
-        "Last visit": f"{watch.last_visit or 'none yet'}; {count_label(watch.changed, 'file')} changed",
+        "Last visit": f"{watch.last_visit or 'none yet'}; {changed} changed",
     }

@@ -340,7 +340,7 @@ def test_a_hit_has_the_rank_and_score_of_the_reranker(docs: Path) -> None:
     stage = result.hits[0].stages["rerank"]
     assert stage.rank == 1
     assert stage.score == pytest.approx(2.5 / 3)
-    assert list(result.hits[0].stages) == ["bm25", "dense", "rerank"]
+    assert list(result.hits[0].stages) == ["bm25", "dense", "fuse", "rerank"]
     assert "rerank" in (result.timings_ms or {})
 
 
