@@ -33,10 +33,12 @@ def test_the_status_says_that_a_folder_was_not_read_to_the_end(crx: Crx, docs: P
 
 
 def test_a_file_of_many_documents_counts_once(crx: Crx, here: Path) -> None:
+    seas = here / "notes" / "seas.jsonl"
+    seas.parent.mkdir()
     records = [f'{{"id": "{n}", "text": "krill {n}"}}\n' for n in range(3)]
-    (here / "seas.jsonl").write_text("".join(records))
-    assert crx("index", "seas.jsonl").out == ".crx: 1 file added\n"
-    (here / "seas.jsonl").write_text("".join(records[:2]))
+    seas.write_text("".join(records))
+    assert crx("index", "notes").out == ".crx: 1 file added\n"
+    seas.write_text("".join(records[:2]))
     assert crx("index").out == ".crx: 1 file changed\n"
-    (here / "seas.jsonl").unlink()
+    seas.unlink()
     assert crx("index").out.startswith(".crx: 1 file removed")

@@ -121,7 +121,9 @@ def test_a_root_that_is_gone_keeps_its_documents_until_they_are_removed(crx: Crx
     shutil.rmtree(crx.folder / "notes")
     done = crx("index", "-q")
     assert (done.code, done.out) == (3, ".crx: 2 files kept, 3 unchanged, 1 failed\n")
-    assert done.err.startswith("crx: notes: no such file or directory; 2 documents below it are ")
+    assert done.err.startswith(
+        "crx: notes: no such file or directory; the text of 2 files below it is "
+    )
     assert crx("remove", "notes").code == 0
     assert crx("index", "-q").code == 0
 
