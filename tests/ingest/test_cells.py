@@ -95,6 +95,21 @@ def test_a_quote_within_a_cell_opens_none() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "\n",  # a blank line
+        "Masts, of 1930\n",  # a title
+        "mast;feet;note, if any\n9;1,5;tar, or none\n",  # decimal commas
+        'mast;note\n8;"a, b,\nc, d,\ne, f"\n',  # commas in a quoted cell
+    ],
+)
+def test_the_delimiter_is_that_of_most_lines(opening: str) -> None:
+    rows = 'mast;feet\n8;"8"" pole,\ntarred"\n7;9\n'
+    found = list(spans(one(opening + rows, "a.csv"), "row").values())
+    assert found[-2:] == ['8;"8"" pole,\ntarred"\n', "7;9\n"]
+
+
 def test_a_quote_that_is_never_closed_ends_with_the_file() -> None:
     assert spans(one('a,b\n"c,d\ne,f', "a.csv"), "row") == {"1": '"c,d\ne,f'}
 

@@ -20,6 +20,8 @@ extensions = (".csv", ".tsv", ".tab")
 # Rows that are numbered; the lines of a longer table are still cited.
 _MOST_ROWS = 50_000
 _LABEL_CHARS = 200
+_OPENING = 4000
+_QUOTED = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"[\s\d.,%$€£+()/:-]*")
 
 
@@ -27,8 +29,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text as written, with its rows and the names of its columns."""
     decoded = decode(data)
     text = decoded.text
-    spans = list(_rows(text))
-    names = _names(text[slice(*spans[0])]) if spans else ""
+    delimiter = _delimiter(text)
+    spans = list(_rows(text, delimiter))
+    names = _names(text[slice(*spans[0])], delimiter) if spans else ""
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "csv", "as_written": True}
     rows = spans[1 if names else 0 :][:_MOST_ROWS]
     marks = [Mark("row", start, end, str(row)) for row, (start, end) in enumerate(rows, start=1)]
@@ -45,9 +48,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     )
 
 
-def _rows(text: str) -> Iterator[tuple[int, int]]:
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each row that is not blank; a quoted cell may have several lines."""
-    delimiter = _delimiter(text.partition("\n")[0])
     start = offset = 0
     in_quotes = False
     for line in text.split("\n"):
@@ -71,14 +73,19 @@ def _leaves_quoted(line: str, delimiter: str, *, in_quotes: bool) -> bool:
     return in_quotes
 
 
-def _delimiter(row: str) -> str:
-    return max(",;\t|", key=row.count)
+def _delimiter(text: str) -> str:
+    """Return the delimiter that is in most of the first lines, outside of quotes.
+
+    Of several, the comma is the last: it is in decimal numbers, too.
+    """
+    lines = _QUOTED.sub("", text[:_OPENING]).split("\n")
+    return max("\t;|,", key=lambda each: sum(each in line for line in lines))
 
 
-def _names(row: str) -> str:
+def _names(row: str, delimiter: str) -> str:
     """Return the names of the columns, or "" if the row is one of data."""
     try:
-        cells = next(csv.reader([row.strip()], delimiter=_delimiter(row)), [])
+        cells = next(csv.reader([row.strip()], delimiter=delimiter), [])
     except csv.Error:  # a cell of more than 128 KiB
         return ""
     return column_names(cells)

@@ -24,8 +24,6 @@ extensions = (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom")
 # Words of a running text at least; a value of data has fewer.
 _RUNNING_WORDS = 4
 _RUNNING_SHARE = 2
-# A longer file is data, and its tree would take too much memory.
-_LARGEST = 20_000_000
 _TITLES = frozenset(("title", "head", "ti"))
 # Attributes that name a text, such as a message of a program.
 _NAMES = ("name", "key")
@@ -39,7 +37,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     decoded = decode(data)
     root = _parse(decoded.text)
     if root is None or not _is_document(root, decoded.text):
-        yield from plain_text.read(data, name=name)
+        yield plain_text.read_decoded(decoded, name=name)
         return
     builder = TextBuilder()
     _add_blocks(builder, root)
@@ -48,7 +46,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 def _parse(text: str) -> Element | None:
     """Return the root, None for what is not well-formed, has entities, or is large."""
-    if len(text) > _LARGEST:
+    if len(text) > plain_text.LARGEST:  # data, whose tree would take too much memory
         return None
     try:
         return parse_xml(_DECLARATION.sub("", text).encode(), part="the file")
