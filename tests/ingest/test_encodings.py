@@ -28,6 +28,8 @@ UKRAINIAN = "Потяг до міста їде вранці, а ввечері �
         (POLISH, "cp852"),
         (CZECH, "iso8859_2"),
         ("Příliš žluťoučká loď stála u mola. Přístav je zavřený v neděli.", "iso8859_2"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "cp852"),
         (RUSSIAN, "koi8_r"),
         (RUSSIAN, "cp866"),
         (RUSSIAN, "iso8859_5"),
