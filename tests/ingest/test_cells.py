@@ -80,10 +80,11 @@ def test_a_table_is_as_written_under_the_names_of_its_columns() -> None:
     assert document.metadata == {"ext": "csv", "format": "csv", "as_written": True}
 
 
-def test_a_first_row_of_data_names_no_columns() -> None:
-    document = one("Paris\t2.1\nLyon\t0.5\n", "a.tsv")
+@pytest.mark.parametrize("value", ["2.1", "1.23E+07", "₹ 1,200", "1’234.50"])
+def test_a_first_row_of_data_names_no_columns(value: str) -> None:
+    document = one(f"Paris\t{value}\nLyon\t0.5\n", "a.tsv")
     assert spans(document, "heading") == {}
-    assert spans(document, "row") == {"1": "Paris\t2.1\n", "2": "Lyon\t0.5\n"}
+    assert spans(document, "row") == {"1": f"Paris\t{value}\n", "2": "Lyon\t0.5\n"}
 
 
 def test_a_quote_within_a_cell_opens_none() -> None:

@@ -22,7 +22,7 @@ _MOST_ROWS = 50_000
 _LABEL_CHARS = 200
 _OPENING = 4000
 _QUOTED = re.compile(r'"[^"]*"')
-_NUMBER = re.compile(r"[\s\d.,%$€£+()/:-]*")
+_NUMBER = re.compile(r"[\s\d.,'’%$€£¥₹₩₽+()/:-]*(?:(?<=\d)E[+-]?\d+)?")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
