@@ -111,6 +111,12 @@ def test_the_delimiter_is_that_of_most_lines(opening: str) -> None:
     assert found[-2:] == ['8;"8"" pole,\ntarred"\n', "7;9\n"]
 
 
+def test_a_line_that_names_the_delimiter_is_no_row() -> None:
+    document = one("sep=|\nmast|feet, tarred\n7|9\n", "a.csv")
+    assert spans(document, "heading") == {"mast, feet, tarred": document.text}
+    assert spans(document, "row") == {"1": "7|9\n"}
+
+
 def test_a_quote_that_is_never_closed_ends_with_the_file() -> None:
     assert spans(one('a,b\n"c,d\ne,f', "a.csv"), "row") == {"1": '"c,d\ne,f'}
 

@@ -64,9 +64,11 @@ _REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
 _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 # What stands between two letters of no word, such as "»" for "ť" of ISO 8859-2.
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’.,:;/&@()\u00ad–-](?=[^\W\d_])")
-# A Latin letter beside one of another script, and how many such pairs are no chance ("5 kВт").
-_MIXED = re.compile("[a-zA-Z][\u0370-\u06ff]|[\u0370-\u06ff][a-zA-Z]")
-_MIXED_WORDS = 3
+# Letters of other scripts, which are no chance beside Latin ones ("5 kВт") if a quarter of them is.
+_OTHERS = "\u0370-\u06ff\u4e00-\u9fff"
+_OTHER_LETTER = re.compile(f"[{_OTHERS}]")
+_MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
+_MIXED_SHARE = 4
 _LIKELIEST = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -295,7 +297,8 @@ def _unmixed(sample: bytes, encodings: list[str]) -> str:
     A few Czech words in one of Central Europe are likelier Greek or Cyrillic, to a detector.
     """
     for encoding in encodings[:_LIKELIEST]:
-        if len(_MIXED.findall(sample.decode(encoding, errors="replace"))) < _MIXED_WORDS:
+        text = sample.decode(encoding, errors="replace")
+        if len(_MIXED.findall(text)) * _MIXED_SHARE <= len(_OTHER_LETTER.findall(text)):
             return encoding
     return encodings[0]
 

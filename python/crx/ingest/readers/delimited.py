@@ -21,6 +21,7 @@ extensions = (".csv", ".tsv", ".tab")
 _MOST_ROWS = 50_000
 _LABEL_CHARS = 200
 _OPENING = 4000
+_NAMED = re.compile(r"sep=(.)\s*(?:\n|\Z)")
 _QUOTED = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"[\s\d.,'’%$€£¥₹₩₽+()/:-]*(?:(?<=\d)E[+-]?\d+)?")
 
@@ -30,7 +31,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     decoded = decode(data)
     text = decoded.text
     delimiter = _delimiter(text)
-    spans = list(_rows(text, delimiter))
+    spans = list(_rows(text, delimiter))[1 if _NAMED.match(text) else 0 :]
     names = _names(text[slice(*spans[0])], delimiter) if spans else ""
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "csv", "as_written": True}
     rows = spans[1 if names else 0 :][:_MOST_ROWS]
@@ -76,8 +77,10 @@ def _leaves_quoted(line: str, delimiter: str, *, in_quotes: bool) -> bool:
 def _delimiter(text: str) -> str:
     """Return the delimiter that is in most of the first lines, outside of quotes.
 
-    Of several, the comma is the last: it is in decimal numbers, too.
+    Of several, the comma is the last: it is in decimal numbers, too. A first line may name it.
     """
+    if named := _NAMED.match(text):
+        return named[1]
     lines = _QUOTED.sub("", text[:_OPENING]).split("\n")
     return max("\t;|,", key=lambda each: sum(each in line for line in lines))
 
