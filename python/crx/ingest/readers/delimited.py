@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import name_title
@@ -31,7 +32,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     decoded = decode(data)
     text = decoded.text
     delimiter = _delimiter(text)
-    spans = list(_rows(text, delimiter))[1 if _NAMED.match(text) else 0 :]
+    found = islice(_rows(text, delimiter), 1 if _NAMED.match(text) else 0, _MOST_ROWS + 1)
+    spans = list(found)
     names = _names(text[slice(*spans[0])], delimiter) if spans else ""
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "csv", "as_written": True}
     rows = spans[1 if names else 0 :][:_MOST_ROWS]
@@ -51,21 +53,21 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 def _rows(text: str, delimiter: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each row that is not blank; a quoted cell may have several lines."""
-    start = offset = 0
+    start = end = 0
     in_quotes = False
-    for line in text.split("\n"):
-        offset = min(offset + len(line) + 1, len(text))
-        in_quotes = _leaves_quoted(line, delimiter, in_quotes=in_quotes)
-        if not in_quotes or offset == len(text):
-            if text[start:offset].strip():
-                yield start, offset
-            start = offset
+    while end < len(text):
+        begin, end = end, text.find("\n", end) + 1 or len(text)
+        line = text[begin:end]
+        if '"' in line:
+            in_quotes = _leaves_quoted(line, delimiter, in_quotes=in_quotes)
+        if not in_quotes or end == len(text):
+            if begin > start or not line.isspace():
+                yield start, end
+            start = end
 
 
 def _leaves_quoted(line: str, delimiter: str, *, in_quotes: bool) -> bool:
     """Return whether a quoted cell is open after a line; a quote within a cell opens none."""
-    if '"' not in line:
-        return in_quotes
     for piece in line.split(delimiter):
         cell = piece.lstrip(" ")
         if in_quotes or cell.startswith('"'):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from crx.ingest.readers.decode import Decoded, decode
+from crx.ingest.readers.decode import decode
 from crx.ingest.readers.headings import (
     Heading,
     find_capitals,
@@ -44,15 +44,11 @@ _CONTENTS_GAP = 60  # characters at most between entries of a table of contents
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text with its sections."""
-    yield read_decoded(decode(data), name=name)
-
-
-def read_decoded(decoded: Decoded, *, name: str) -> Document:
-    """Return the document of a decoded text."""
+    decoded = decode(data)
     metadata = {**decoded.metadata(), "format": "text"}
     if len(decoded.text) > LARGEST:
         metadata["unstructured"] = f"larger than {LARGEST:,} characters"
-    return Document(
+    yield Document(
         uri=name,
         text=decoded.text,
         title=title(decoded.text),

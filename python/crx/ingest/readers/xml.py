@@ -28,20 +28,38 @@ _TITLES = frozenset(("title", "head", "ti"))
 # Attributes that name a text, such as a message of a program.
 _NAMES = ("name", "key")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_LETTERS = re.compile(r"[^\W\d_]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
+_TAG = re.compile(r"<[/?]?\w[^<>]*>")
 _MARKUP = re.compile(r"</\w+>|<br ?/?>")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text of a document, or other XML as it is written."""
     decoded = decode(data)
-    root = _parse(decoded.text)
+    root = _parse(decoded.text) if _may_be_document(decoded.text) else None
     if root is None or not _is_document(root, decoded.text):
-        yield plain_text.read_decoded(decoded, name=name)
+        yield Document(
+            uri=name, text=decoded.text, metadata={**decoded.metadata(), "format": "text"}
+        )
         return
     builder = TextBuilder()
     _add_blocks(builder, root)
     yield builder.build(name, title="", metadata={**decoded.metadata(), "format": "xml"})
+
+
+def _may_be_document(written: str) -> bool:
+    """Return False if most letters are within tags, which is quick to tell."""
+    outside = _bytes_of_letters(_TAG.sub(" ", written))
+    return outside * _RUNNING_SHARE >= _bytes_of_letters(written)
+
+
+def _bytes_of_letters(text: str) -> int:
+    return len(text.encode("utf-8").translate(None, _NO_LETTERS))
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
 
 
 def _parse(text: str) -> Element | None:
@@ -56,11 +74,11 @@ def _parse(text: str) -> Element | None:
 
 def _is_document(root: Element, written: str) -> bool:
     running = sum(
-        len(_LETTERS.findall(text))
+        _letters(text)
         for element in _blocks(root)
         if len((text := all_text(element)).split()) >= _RUNNING_WORDS
     )
-    return running > 0 and running * _RUNNING_SHARE >= len(_LETTERS.findall(written))
+    return running > 0 and running * _RUNNING_SHARE >= _letters(written)
 
 
 def _blocks(root: Element) -> Iterator[Element]:
