@@ -1,4 +1,4 @@
-"""Reader of XML: the text of documents (DocBook, TEI, DITA, JATS, feeds), other XML as written.
+"""Reader of XML: the text of documents (DocBook, TEI, feeds, FictionBook), other XML as written.
 
 A file is a document if half of its letters are in running text, and data otherwise: there the
 names of elements and attributes are what people search. An element beside a text is part of its
@@ -13,13 +13,14 @@ from xml.etree.ElementTree import Element
 
 from crx.errors import InputError
 from crx.ingest.readers import text as plain_text
+from crx.ingest.readers.data_runs import without_data
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.html import read_page
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.readers.xml_package import all_text, local_name, parse_xml, walk
 from crx.types import Document
 
-extensions = (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom")
+extensions = (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom", ".fb2", ".enex")
 
 # Words of a running text at least; a value of data has fewer.
 _RUNNING_WORDS = 4
@@ -29,6 +30,8 @@ _TITLES = frozenset(("title", "head", "ti"))
 _NAMES = ("name", "key")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _LETTERS = re.compile(r"[^\W\d_]+")
+# Pictures of a book or of a note.
+_ENCODED = re.compile(r">[A-Za-z0-9+/=\n]{400,}<")
 _NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 _TAG = re.compile(r"<[/?]?\w[^<>]*>")
 _MARKUP = re.compile(r"</\w+>|<br ?/?>")
@@ -37,11 +40,11 @@ _MARKUP = re.compile(r"</\w+>|<br ?/?>")
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text of a document, or other XML as it is written."""
     decoded = decode(data)
-    root = _parse(decoded.text) if _may_be_document(decoded.text) else None
-    if root is None or not _is_document(root, decoded.text):
-        yield Document(
-            uri=name, text=decoded.text, metadata={**decoded.metadata(), "format": "text"}
-        )
+    written = _ENCODED.sub("><", decoded.text)
+    root = _parse(written) if _may_be_document(written) else None
+    if root is None or not _is_document(root, written):
+        text = without_data(decoded.text, name=name)
+        yield Document(uri=name, text=text, metadata={**decoded.metadata(), "format": "text"})
         return
     builder = TextBuilder()
     _add_blocks(builder, root)
