@@ -75,10 +75,10 @@ def write_graph(
         return _token_graph(graph, writer.write_projections(x, weights), inputs, is_compared)
     else:
         pooled = writer.write_projections(_write_pooling(graph, x, pooling), weights)
-        _write_unit_vectors(graph, pooled)
+        write_unit_vectors(graph, pooled)
         size = weights.dense[-1].linear.weight.shape[1] if weights.dense else shape.hidden
         output = helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", size])
-    return _make_model(graph, inputs, [output])
+    return make_model(graph, inputs, [output])
 
 
 def _token_graph(
@@ -95,14 +95,15 @@ def _token_graph(
         helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, [*shape, "d"]),
         helper.make_tensor_value_info("is_compared", TensorProto.BOOL, shape),
     ]
-    return _make_model(graph, inputs, outputs)
+    return make_model(graph, inputs, outputs)
 
 
-def _make_model(
+def make_model(
     graph: GraphWriter,
     inputs: list[onnx.ValueInfoProto],
     outputs: list[onnx.ValueInfoProto],
 ) -> onnx.ModelProto:
+    """Return the model of a graph with its inputs and outputs."""
     body = helper.make_graph(graph.nodes, "crx", inputs, outputs, graph.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(RUNTIME_DOMAIN, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="crx")
@@ -134,7 +135,7 @@ def append_pooling(
         pooled = graph.op("Reshape", output, sizes)
     else:
         pooled = _write_pooling(graph, output, pooling)
-    _write_unit_vectors(graph, pooled)
+    write_unit_vectors(graph, pooled)
     model.graph.node.extend(graph.nodes)
     model.graph.initializer.extend(graph.constants)
     del model.graph.output[:]
@@ -259,11 +260,7 @@ class _EncoderWriter:
 
 
 def _write_pooling(graph: GraphWriter, x: str, pooling: Pooling) -> str:
-    """Write the pooling of an (n, length, d) tensor; return the (n, 1, d) result.
-
-    The mean uses a matrix product for its sum. ONNX Runtime orders the additions of `ReduceMean` by
-    the number of texts, so the last bit of a vector would depend on its batch.
-    """
+    """Write the pooling of an (n, length, d) tensor; return the (n, 1, d) result."""
     if pooling == "max":
         kind = "ReduceMax"
         if graph.opset < _AXES_INPUT_OPSET:
@@ -271,16 +268,31 @@ def _write_pooling(graph: GraphWriter, x: str, pooling: Pooling) -> str:
         return graph.op(kind, x, graph.int64s(1), keepdims=1)
     if pooling != "mean":
         return graph.op("Gather", x, graph.int64s(0 if pooling == "cls" else -1), axis=1)
-    length = graph.op("Gather", graph.op("Shape", x), graph.int64s(1))
-    row = graph.op("Concat", graph.int64s(1), length, axis=0)
-    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
-    total = graph.op("MatMul", graph.op("ConstantOfShape", row, value=one), x)
+    total, length = write_sum(graph, x)
     return graph.op("Div", total, graph.op("Cast", length, to=TensorProto.FLOAT))
 
 
-def _write_unit_vectors(graph: GraphWriter, x: str) -> None:
-    """Write the normalization of an (n, 1, d) tensor to the (n, d) output of unit vectors."""
+def write_sum(graph: GraphWriter, x: str) -> tuple[str, str]:
+    """Write the sum of an (n, length, d) tensor; return the (n, 1, d) result and the length.
+
+    It is a matrix product. ONNX Runtime orders the additions of `ReduceSum` by the number of texts,
+    so the last bit of a vector would depend on its batch.
+    """
+    length = graph.op("Gather", graph.op("Shape", x), graph.int64s(1))
+    row = graph.op("Concat", graph.int64s(1), length, axis=0)
+    one = helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])
+    return graph.op("MatMul", graph.op("ConstantOfShape", row, value=one), x), length
+
+
+def write_unit_vectors(graph: GraphWriter, x: str, *, least_norm: float = 0) -> None:
+    """Write the normalization of an (n, 1, d) tensor to the (n, d) output of unit vectors.
+
+    With a positive `least_norm`, a vector of zeros stays one.
+    """
     square = graph.op("MatMul", x, graph.op("Transpose", x, perm=[0, 2, 1]))
-    unit = graph.op("Div", x, graph.op("Sqrt", square))
+    norm = graph.op("Sqrt", square)
+    if least_norm:
+        norm = graph.op("Max", norm, graph.constant(np.float32(least_norm)))
+    unit = graph.op("Div", x, norm)
     size = graph.op("Gather", graph.op("Shape", x), graph.int64s(0, 2))
     graph.op("Reshape", unit, size, output=VECTORS)

@@ -18,10 +18,9 @@ from onnx import TensorProto, helper
 
 from crx.errors import ModelError
 from crx.models.tokenizer import Ids
+from crx_convert.graph import OPSET, VECTORS, make_model, write_sum, write_unit_vectors
 from crx_convert.graph_writer import GraphWriter
 from crx_convert.weights import Array, load_tensors
-
-OPSET = 20
 
 
 def read_table(path: Path, tokenizer: str, *, tokens: int) -> Array:
@@ -59,17 +58,11 @@ def write_static_graph(table: Array) -> onnx.ModelProto:
     """Return the graph of a table: `input_ids` (n, length) to `vectors` (n, d)."""
     graph = GraphWriter(OPSET, name_prefix="crx")
     rows = graph.op("Gather", graph.constant(table.astype(np.float16)), "input_ids")
-    total = graph.op("ReduceSum", graph.op("Cast", rows, to=TensorProto.FLOAT), graph.int64s(1))
-    length = graph.op("ReduceL2", total, graph.int64s(2), keepdims=1)
-    tiny = graph.constant(np.finfo(np.float32).tiny)
-    unit = graph.op("Div", total, graph.op("Max", length, tiny))
-    graph.op("Squeeze", unit, graph.int64s(1), output="vectors")
-    size = table.shape[1]
+    total, _ = write_sum(graph, graph.op("Cast", rows, to=TensorProto.FLOAT))
+    write_unit_vectors(graph, total, least_norm=float(np.finfo(np.float32).tiny))
     inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["n", "length"])]
-    output = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", size])
-    body = helper.make_graph(graph.nodes, "crx", inputs, [output], graph.constants)
-    opsets = [helper.make_opsetid("", OPSET)]
-    return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="crx")
+    output = helper.make_tensor_value_info(VECTORS, TensorProto.FLOAT, ["n", table.shape[1]])
+    return make_model(graph, inputs, [output])
 
 
 def embed_static(ids: Ids, table: Array) -> Array:

@@ -381,7 +381,7 @@ def _head(
             activation=parse_activation(folder.path, config.get("classifier_activation", "gelu")),
             norm=_modern_norm(take_unprefixed, "head.norm", d),
             out=_one_label(_modern_linear(take_unprefixed, "classifier", d, labels)),
-            pooling="mean" if config.get("classifier_pooling") == "mean" else "cls",
+            pooling=_head_pooling(folder, config.get("classifier_pooling", "cls")),
         )
     if shape.family == "bert":
         dense, out = (
@@ -396,15 +396,27 @@ def _head(
 
 def _modules_head(folder: SourceFolder, size: int) -> ClassificationHead:
     """Return the head of a reranker of sentence-transformers, whose parts are modules."""
-    dense, norm, out = folder.head
-    path = path_inside(folder.path, norm)
-    inner = _dense(folder, dense)
+    names = folder.head
+    path = path_inside(folder.path, names[1])
+    dense, out = _dense(folder, names[0]), _dense(folder, names[2])
+    if out.activation != "identity":
+        raise ModelError(
+            f"{folder.path}/{names[2]}: activation {out.activation}; a reranker's last is Identity"
+        )
     return ClassificationHead(
-        dense=inner.linear,
-        activation=inner.activation,
+        dense=dense.linear,
+        activation=dense.activation,
         norm=_norm(_FileTensors(path, load_tensors(path), ""), "norm", size),
-        out=_one_label(_dense(folder, out).linear),
-        pooling="mean" if folder.pooling == "mean" else "cls",
+        out=_one_label(out.linear),
+        pooling=_head_pooling(folder, folder.pooling),
+    )
+
+
+def _head_pooling(folder: SourceFolder, name: object) -> Literal["cls", "mean"]:
+    if name == "mean" or name == "cls":
+        return name
+    raise ModelError(
+        f"{folder.path}: a reranker with the pooling {name}; crx supports cls and mean"
     )
 
 

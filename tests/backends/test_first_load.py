@@ -14,7 +14,7 @@ from tiny_model import make_model
 
 from crx.errors import ModelError
 from crx.models import add_model
-from crx.models.card import GRAPH_FILE, file_digest, write_card
+from crx.models.card import GRAPH_FILE, TOKENIZER_FILE, file_digest, write_card
 from crx.models.source_folder import Overrides
 from crx.registry import load_embedder, load_reranker
 
@@ -30,6 +30,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def bring(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the models of the store be those of another user."""
     monkeypatch.setenv("CRX_HOME", str(machine.with_name("other home")))
+
+
+def make_named_reranker(folder: Path) -> Path:
+    made = make_exported_reranker(folder)
+    config = {"architectures": ["BertForSequenceClassification"], "max_position_embeddings": 24}
+    (made / "config.json").write_text(json.dumps({**config, "model_type": "bert"}))
+    return made
 
 
 def refuse_children(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +82,16 @@ def test_a_model_from_elsewhere_whose_files_have_changed_is_tried_again(
         load_embedder("tiny")
 
 
+def test_a_model_that_one_backend_has_tried_is_tried_again_by_another(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_model(make_model(tmp_path / "tiny"))
+    load_embedder("tiny")
+    refuse_children(monkeypatch)
+    with pytest.raises(AssertionError):
+        load_embedder("openvino:tiny")
+
+
 def test_a_graph_from_elsewhere_that_never_ends_is_ended(
     machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,11 +109,26 @@ def test_a_graph_from_elsewhere_that_never_ends_is_ended(
 def test_a_reranker_in_a_folder_that_is_named_is_loaded_by_a_child(
     machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = make_exported_reranker(tmp_path / "judge")
-    config = {"architectures": ["BertForSequenceClassification"], "max_position_embeddings": 24}
-    (judge / "config.json").write_text(json.dumps({**config, "model_type": "bert"}))
+    judge = make_named_reranker(tmp_path / "judge")
     with monkeypatch.context() as patch:
         refuse_children(patch)
         with pytest.raises(AssertionError):
             load_reranker(f"onnx:{judge}")
     assert load_reranker(f"onnx:{judge}").score("revenue", ["the"]).shape == (1,)
+
+
+def test_the_files_of_a_reranker_that_is_named_are_hashed_once(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = make_named_reranker(tmp_path / "judge")
+    load_reranker(f"onnx:{judge}")
+    hashed: list[str] = []
+
+    def count(path: Path) -> str:
+        hashed.append(path.name)
+        return file_digest(path)
+
+    monkeypatch.setattr("crx.models.card.file_digest", count)
+    monkeypatch.setattr("crx.models.onnx_folder.file_digest", count)
+    load_reranker(f"onnx:{judge}")
+    assert sorted(hashed) == [GRAPH_FILE, TOKENIZER_FILE]

@@ -12,7 +12,7 @@ import pytest
 from tiny_export import INPUTS, make_exported_embedder, make_exported_reranker
 from tiny_model import HIDDEN, make_model, write_json
 
-from crx.backends.onnx import OnnxEmbedder, OnnxReranker
+from crx.backends.onnx import OnnxEmbedder, load_reranker
 from crx.errors import ModelError
 from crx.models import add_model, find_model, read_cards
 from crx.models.source_folder import Overrides
@@ -78,7 +78,7 @@ def test_a_reranker_without_configuration_is_added(tmp_path: Path, labels: int) 
     folder = make_exported_reranker(tmp_path / "tiny", labels=labels)
     card = add_model(folder, overrides=RERANKER)
     assert (card.kind, card.sequence) == ("reranker", 24)
-    assert OnnxReranker(find_model(card.name)).score("the", ["revenue", "of"]).shape == (2,)
+    assert load_reranker(card.name).score("the", ["revenue", "of"]).shape == (2,)
 
 
 def test_the_files_of_the_folder_name_the_pooling_and_the_maximum(tmp_path: Path) -> None:

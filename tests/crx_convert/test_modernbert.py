@@ -138,9 +138,9 @@ def test_weights_in_bfloat16_are_read(tmp_path: Path) -> None:
     assert vector @ np.array(VECTORS["mean_tokens"], np.float32) > 0.99
 
 
-def test_a_head_in_modules_gives_the_score_of_the_same_head_in_the_model(tmp_path: Path) -> None:
-    whole = add_model(make(tmp_path, head=True), name="whole")
-    folder = make_model(tmp_path / "parts", family="modernbert", head=True)
+def make_parts(folder: Path, *, pooling: str = "cls", last: str = "linear.Identity") -> Path:
+    """Make a reranker whose head is in modules, the last with the activation `last`."""
+    make_model(folder, family="modernbert", head=True)
     configure(folder, architectures=["ModernBertModel"])
     weights = load_file(folder / "model.safetensors")
     kinds = ["Transformer", "Pooling", "Dense", "LayerNorm", "Dense"]
@@ -148,10 +148,10 @@ def test_a_head_in_modules_gives_the_score_of_the_same_head_in_the_model(tmp_pat
     types = [f"sentence_transformers.models.{kind}" for kind in kinds]
     listed = [{"type": kind, "path": path} for kind, path in zip(types, paths, strict=True)]
     write_json(folder / "modules.json", listed)
-    write_json(folder / "1_Pooling/config.json", {"pooling_mode": "cls"})
+    write_json(folder / "1_Pooling/config.json", {"pooling_mode": pooling})
     for path, name, outputs, function in (
         ("2_Dense", "head.dense", HIDDEN, "torch.nn.modules.activation.GELU"),
-        ("4_Dense", "classifier", 1, "torch.nn.modules.linear.Identity"),
+        ("4_Dense", "classifier", 1, f"torch.nn.modules.{last}"),
     ):
         sizes = {"in_features": HIDDEN, "out_features": outputs, "bias": name == "classifier"}
         write_json(folder / path / "config.json", sizes | {"activation_function": function})
@@ -164,7 +164,31 @@ def test_a_head_in_modules_gives_the_score_of_the_same_head_in_the_model(tmp_pat
     write_json(folder / "3_LayerNorm/config.json", {"dimension": HIDDEN})
     norm = {"norm.weight": weights["head.norm.weight"], "norm.bias": np.zeros(HIDDEN, np.float32)}
     save_file(norm, folder / "3_LayerNorm/model.safetensors")
-    card = add_model(folder)
+    return folder
+
+
+def test_a_head_in_modules_gives_the_score_of_the_same_head_in_the_model(tmp_path: Path) -> None:
+    whole = add_model(make(tmp_path, head=True), name="whole")
+    card = add_model(make_parts(tmp_path / "parts"))
     assert card.kind == "reranker"
     left, right = (load_reranker(each.name).score("the revenue", [TEXT]) for each in (whole, card))
     assert left == pytest.approx(right, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ({"pooling": "max"}, "a reranker with the pooling max; crx supports cls and mean"),
+        ({"last": "activation.Tanh"}, "activation tanh; a reranker's last is Identity"),
+    ],
+)
+def test_a_head_in_modules_that_would_score_otherwise_is_refused(
+    tmp_path: Path, head: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        add_model(make_parts(tmp_path / "parts", **head))
+
+
+def test_another_pooling_of_a_classifier_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="the pooling max; crx supports cls and mean"):
+        add_model(make(tmp_path, head=True, config={"classifier_pooling": "max"}))

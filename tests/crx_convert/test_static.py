@@ -75,6 +75,16 @@ def test_the_table_of_sentence_transformers_is_in_a_folder_of_its_own(tmp_path: 
     assert embed(folder) == pytest.approx(unit(TABLE[IDS]), abs=1e-3)
 
 
+def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch(tmp_path: Path) -> None:
+    sizes = np.logspace(-3, 3, len(WORDS), dtype=np.float32)  # so that sums are rounded
+    folder = make(tmp_path / "m", {"embeddings": np.tile(TABLE * sizes[:, None], 32)})
+    embedder = load_embedder(add_model(folder).name)
+    choose = np.random.default_rng(0).choice
+    texts = [" ".join(choose(WORDS[5:], 100)) for _ in range(40)]
+    alone = [embedder.embed([text])[0] for text in texts]
+    assert np.array_equal(embedder.embed(texts), alone)
+
+
 @pytest.mark.parametrize("text", ["", "unheard"])
 def test_a_text_without_a_known_token_has_a_vector_of_zeros(tmp_path: Path, text: str) -> None:
     assert not embed(make(tmp_path / "m", {"embeddings": TABLE}), text).any()

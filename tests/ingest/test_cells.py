@@ -80,10 +80,11 @@ def test_a_table_is_as_written_under_the_names_of_its_columns() -> None:
     assert document.metadata == {"ext": "csv", "format": "csv", "as_written": True}
 
 
-def test_a_first_row_of_data_names_no_columns() -> None:
-    document = one("Paris\t2.1\nLyon\t0.5\n", "a.tsv")
+@pytest.mark.parametrize("value", ["2.1", "1.23E+07", "₹ 1,200", "1’234.50"])
+def test_a_first_row_of_data_names_no_columns(value: str) -> None:
+    document = one(f"Paris\t{value}\nLyon\t0.5\n", "a.tsv")
     assert spans(document, "heading") == {}
-    assert spans(document, "row") == {"1": "Paris\t2.1\n", "2": "Lyon\t0.5\n"}
+    assert spans(document, "row") == {"1": f"Paris\t{value}\n", "2": "Lyon\t0.5\n"}
 
 
 def test_a_quote_within_a_cell_opens_none() -> None:
@@ -93,6 +94,27 @@ def test_a_quote_within_a_cell_opens_none() -> None:
         "2": '"8"" pole;\ntarred";12\n',
         "3": '"";1\n',
     }
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "\n",  # a blank line
+        "Masts, of 1930\n",  # a title
+        "mast;feet;note, if any\n9;1,5;tar, or none\n",  # decimal commas
+        'mast;note\n8;"a, b,\nc, d,\ne, f"\n',  # commas in a quoted cell
+    ],
+)
+def test_the_delimiter_is_that_of_most_lines(opening: str) -> None:
+    rows = 'mast;feet\n8;"8"" pole,\ntarred"\n7;9\n'
+    found = list(spans(one(opening + rows, "a.csv"), "row").values())
+    assert found[-2:] == ['8;"8"" pole,\ntarred"\n', "7;9\n"]
+
+
+def test_a_line_that_names_the_delimiter_is_no_row() -> None:
+    document = one("sep=|\nmast|feet, tarred\n7|9\n", "a.csv")
+    assert spans(document, "heading") == {"mast, feet, tarred": document.text}
+    assert spans(document, "row") == {"1": "7|9\n"}
 
 
 def test_a_quote_that_is_never_closed_ends_with_the_file() -> None:

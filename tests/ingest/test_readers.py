@@ -729,6 +729,7 @@ class TestPdf:
         [
             ("A café", "A café"),
             ("Microsoft Word - a.doc", ""),
+            ("(anonymous)", ""),
             ("thesis.tex", ""),
             ("Untitled", ""),
         ],

@@ -281,13 +281,13 @@ def _with_part(data: bytes, path: str, content: str) -> bytes:
     return zipped({**parts, path: content})
 
 
-def test_sheets_after_a_million_rows_that_are_empty_are_not_read(
+def test_sheets_after_a_million_rows_are_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("crx.ingest.readers.sheet_xls._MOST_ROWS", 2)
     book = excel_97({name: [["road", name], [], [], ["tar"]] for name in ("A", "B", "C")})
     documents = read_bytes(book, name="a.xls")
     assert next(documents).text == "A\ntar\n"
-    told = r"has damaged sheets: B: follows sheets of more than 2 rows, most of them empty"
+    told = r"has damaged sheets: B: follows sheets of more than 2 rows; save the workbook as \.xlsx"
     with pytest.raises(InputError, match=told):
         next(documents)

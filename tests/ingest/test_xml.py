@@ -49,6 +49,32 @@ def test_the_markup_within_a_feed_is_read_as_a_page() -> None:
     ]
 
 
+PICTURE = "iVBORw0KGgo" * 50 + "\n" + "AAAANSUhEUgAA" * 50
+NOTES = f"""<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export2.dtd">
+<en-export><note><title>Berths of the harbour</title><content><![CDATA[<!DOCTYPE en-note
+SYSTEM "http://xml.evernote.com/pub/enml2.dtd"><en-note><div>The third berth is kept free for the
+pilot boat, and nobody else may lie there overnight.</div><div>The fee is due on Fridays, before
+the office closes for the weekend.</div></en-note>]]></content>
+<resource><data encoding="base64">{PICTURE}</data></resource></note></en-export>"""
+
+
+def test_notes_and_books_are_read_without_their_pictures() -> None:
+    assert read(NOTES, name="notes.enex").text.splitlines() == [
+        "Berths of the harbour",
+        "",
+        "The third berth is kept free for the pilot boat, and nobody else may lie there overnight.",
+        "The fee is due on Fridays, before the office closes for the weekend.",
+    ]
+    book = BOOK.replace("Nobody", "Nobody, not even the keeper,")
+    with_cover = book.replace("</book>", f"<binary>{PICTURE}</binary></book>")
+    assert read(with_cover, name="a.fb2").text == read(book).text
+
+
+def test_numbers_of_data_are_left_out() -> None:
+    track = "<track>" + "54.32 10.14\n" * 100 + "</track>"
+    assert read(track).text.split() == ["<track>", "</track>"]
+
+
 def test_a_named_text_keeps_its_name() -> None:
     texts = [f"The boat {n} leaves the old harbour at noon" for n in range(3)]
     items = "".join(f'<string name="key{n}">{text}</string>' for n, text in enumerate(texts))

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from onnx.external_data_helper import set_external_data
 from tiny_model import make_model
 
-from crx.backends.onnx import OnnxEmbedder, OnnxReranker
+from crx.backends.onnx import OnnxEmbedder, load_reranker, open_model
 from crx.errors import ModelError
 from crx.models import add_model, find_model
 from crx.models.card import CARD_FILE, GRAPH_FILE, file_digest
@@ -62,7 +62,7 @@ def test_a_reranker_of_a_folder_is_refused_likewise(tmp_path: Path) -> None:
     (folder / GRAPH_FILE).write_bytes((stored / GRAPH_FILE).read_bytes())
     move_tensor(folder / GRAPH_FILE, "../secret.bin")
     with pytest.raises(ModelError, match=r"reads tensors from '\.\./secret\.bin'"):
-        OnnxReranker(folder)
+        open_model(folder)
 
 
 def test_a_file_of_the_folder_is_read_and_part_of_the_fingerprint(tmp_path: Path) -> None:
@@ -70,9 +70,9 @@ def test_a_file_of_the_folder_is_read_and_part_of_the_fingerprint(tmp_path: Path
     folder = tmp_path / "tiny"
     (folder / GRAPH_FILE).write_bytes((stored / GRAPH_FILE).read_bytes())
     move_tensor(folder / GRAPH_FILE, "tensors.bin")
-    reranker = OnnxReranker(folder)
+    reranker = load_reranker(str(folder))
     scores = reranker.score("revenue", ["the revenue grew"])
-    assert np.allclose(scores, OnnxReranker(stored).score("revenue", ["the revenue grew"]))
+    assert np.allclose(scores, load_reranker(str(stored)).score("revenue", ["the revenue grew"]))
     assert reranker.card.files["tensors.bin"] == file_digest(folder / "tensors.bin")
 
 
@@ -84,7 +84,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     (folder / "tensors.bin").rename(tmp_path / "elsewhere.bin")
     (folder / "tensors.bin").symlink_to(tmp_path / "elsewhere.bin")
     with pytest.raises(ModelError, match=r"reads tensors from 'tensors\.bin'"):
-        OnnxReranker(folder)
+        open_model(folder)
 
 
 def outside() -> TensorProto:

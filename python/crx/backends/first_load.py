@@ -19,18 +19,18 @@ _TEXT = "a line of text"
 
 
 def require_tried(folder: Path, card: ModelCard, *, backend: str) -> None:
-    """Load a model in a child process, unless it was made or tried on this machine.
+    """Load a model in a child process, unless it was made or tried by it on this machine.
 
     `backend` is the module whose `open_model` loads it. Raises `ModelError` if it cannot be loaded,
     takes more time or memory than a model of its size needs, or crashes.
     """
-    if is_part_of_installation(folder) or is_tried(card):
+    if is_part_of_installation(folder) or is_tried(card, backend=backend):
         return
     from crx.models.limited_child import run_limited  # not imported for a search
 
     asked: Message = {"op": "open", "folder": str(folder.absolute()), "backend": backend}
     run_limited(__name__, asked, source=folder, done="loaded")
-    record_tried(card)
+    record_tried(card, backend=backend)
 
 
 def main() -> None:

@@ -65,31 +65,38 @@ def load_embedder(spec: str) -> OnnxEmbedder:
 def load_reranker(spec: str) -> OnnxReranker | TokenVectorReranker:
     """Load a reranker by name or path; a path may be a folder with an ONNX file of its own."""
     name, device = _parse(spec)
-    is_source = is_source_folder(Path(name))
-    folder = Path(name) if is_source else find_model(name)
-    card = read_reranker_folder(folder)[0] if is_source else read_card(folder)
+    folder = Path(name) if is_source_folder(Path(name)) else find_model(name)
+    card, graph = _read_reranker(folder)
     require_tried(folder, card, backend=__name__)
-    return _open_reranker(folder, card, device)
+    return _open_reranker(folder, card, graph, device)
 
 
 def open_model(folder: Path) -> OnnxEmbedder | OnnxReranker | TokenVectorReranker:
     """Load the model in a folder on the CPU, in this process, whoever made it."""
+    card, graph = _read_reranker(folder)
+    if card.kind == "embedder":
+        return OnnxEmbedder(folder)
+    return _open_reranker(folder, card, graph, "cpu")
+
+
+def _read_reranker(folder: Path) -> tuple[ModelCard, Path]:
+    """Return a model's card and graph; the card of a folder of its own has its files' hashes."""
     if is_source_folder(folder):
-        return OnnxReranker(folder)
-    card = read_card(folder)
-    return OnnxEmbedder(folder) if card.kind == "embedder" else _open_reranker(folder, card, "cpu")
+        return read_reranker_folder(folder)
+    return read_card(folder), folder / GRAPH_FILE
 
 
 def _open_reranker(
-    folder: Path, card: ModelCard, device: Device
+    folder: Path, card: ModelCard, graph: Path, device: Device
 ) -> OnnxReranker | TokenVectorReranker:
-    if card.pooling != "tokens":
-        return OnnxReranker(folder, device=device)
-    check_files(folder, card)
-    graph = folder / GRAPH_FILE
+    if card.kind != "reranker":
+        raise ModelError(f"{folder}: an {card.kind}, not a reranker; crx models lists them")
+    if not is_source_folder(folder):
+        check_files(folder, card)
     require_own_files(graph, card.files)
     session = _Session(graph, precision=card.precision, device=device)
-    return TokenVectorReranker(folder, card, session)
+    opened = TokenVectorReranker if card.pooling == "tokens" else OnnxReranker
+    return opened(folder, card, session)
 
 
 class OnnxEmbedder(StoredEmbedder):
@@ -164,20 +171,11 @@ class OnnxReranker(StoredReranker):
     is one logit a pair, or two, of which the second means "relevant".
     """
 
-    def __init__(self, folder: Path, *, device: Device = "cpu") -> None:
-        """Load a model's folder; `ModelError` if it is no reranker or the device is missing."""
-        if is_source_folder(folder):
-            card, graph = read_reranker_folder(folder)
-        else:
-            card, graph = read_card(folder), folder / GRAPH_FILE
-            if card.kind != "reranker":
-                raise ModelError(f"{folder}: an {card.kind}, not a reranker; crx models lists them")
-            check_files(folder, card)
-        require_own_files(graph, card.files)
+    def __init__(self, folder: Path, card: ModelCard, graph: _Session) -> None:
+        """Read the tokenizer in a folder; `ModelError` if the graph gives no logits."""
         self.card: ModelCard = card
-        self.device: Device = device
         self._pairs = PairEncoder(folder / TOKENIZER_FILE, sequence=card.sequence)
-        self._graph = _Session(graph, precision=card.precision, device=device)
+        self._graph = graph
         # A graph of another kind is refused when it is loaded, not during a search.
         self.score("a", ["a"])
 

@@ -35,7 +35,7 @@ from crx.models.hub_cache import find_snapshot, is_cache_folder, snapshot_of
 from crx.models.licences import require_accepted_if_non_commercial
 from crx.models.onnx_folder import detect_precision
 from crx.models.pinned_wheels import is_pullable
-from crx.models.tried import record_tried
+from crx.models.tried import ONNX, record_tried
 from crx.plugins import load_shipped
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def publish_model(
         card = replace(write(temporary), provenance=provenance)
         write_card(temporary, card)
         _move_into_place(temporary, target)
-        record_tried(card)
+        record_tried(card, backend=ONNX)
         return card
     except OSError as error:
         kind = NoRoom if error.errno in _DISK_FULL else ModelError

@@ -70,8 +70,11 @@ CREATE INDEX doc_freq_term ON doc_freq (term) INCLUDE (fields, chunks);
 CREATE TABLE total (name text NOT NULL, value bigint NOT NULL);
 """
 
-# The step to each version, from 1.
+# The steps to each version, the first of which makes the tables: documents of version 1 have no
+# kind, which only their texts tell.
+OLDEST = 2
 STEPS = (_FIRST,)
+NEWEST = OLDEST + len(STEPS) - 1
 
 
 def read_version(connection: Connection) -> int:
@@ -95,14 +98,18 @@ def require_tables(own: Mapping[str, str], *, name: str, shard: str) -> None:
     version = int(own.get(VERSION, "0"))
     if not version:
         raise no_index(name)
-    if version > len(STEPS):
+    if version > NEWEST:
         raise Incompatible(
-            f"{name}: its tables have version {version}, and this crx knows {len(STEPS)}; "
-            "upgrade crx"
+            f"{name}: its tables have version {version}, and this crx knows {NEWEST}; upgrade crx"
         )
-    if version < len(STEPS):
+    if version < OLDEST:
         raise Incompatible(
-            f"{name}: its tables have version {version}, and this crx needs {len(STEPS)}; "
+            f"{name}: its tables have version {version}, which this crx does not read; drop the "
+            "schema, or name another, and copy the index again"
+        )
+    if version < NEWEST:
+        raise Incompatible(
+            f"{name}: its tables have version {version}, and this crx needs {NEWEST}; "
             f'"crx copy INDEX {name}" upgrades them'
         )
     held = own.get(SHARD, ONE_SHARD)
@@ -124,15 +131,15 @@ def migrate(connection: Connection, *, shard: str) -> None:
     with connection.transaction():
         connection.run("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))", name=schema)
         version = read_version(connection)
-        if version >= len(STEPS):
+        if version and not OLDEST <= version < NEWEST:
             own = read_own_settings(connection)
             require_tables(own, name=connection.address.name, shard=shard)
             return
         if not version:
             connection.run_script(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        for step in STEPS[version:]:
+        for step in STEPS[version and version - OLDEST + 1 :]:
             connection.run_script(step)
-        for name, value in ((VERSION, str(len(STEPS))), (SHARD, shard)):
+        for name, value in ((VERSION, str(NEWEST)), (SHARD, shard)):
             connection.run(
                 "INSERT INTO setting VALUES (:name, :value) "
                 "ON CONFLICT (name) DO UPDATE SET value = excluded.value",

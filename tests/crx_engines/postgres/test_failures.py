@@ -100,16 +100,23 @@ def test_a_server_that_hangs_is_given_up(silent_server: int) -> None:
     assert "?timeout=SECONDS" in message
 
 
-def test_tables_of_a_later_version_are_refused(
-    folder: Path, new_database: Callable[[], str]
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("99", "version 99, and this crx knows 2; upgrade crx"),
+        ("1", "version 1, which this crx does not read; drop the schema, or name another, and"),
+    ],
+)
+def test_tables_of_another_version_are_refused(
+    folder: Path, new_database: Callable[[], str], version: str, message: str
 ) -> None:
     url = new_database()
     one, other = open_engine(str(folder)), open_engine(url)
     other.create(one.settings())
     other.close()
-    run(url, f"UPDATE crx.setting SET value = '99' WHERE name = '{migrations.VERSION}'")
-    assert "version 99, and this crx knows 1; upgrade crx" in failure(url, Incompatible)
-    with pytest.raises(Incompatible, match="upgrade crx"):
+    run(url, f"UPDATE crx.setting SET value = '{version}' WHERE name = '{migrations.VERSION}'")
+    assert message in failure(url, Incompatible)
+    with pytest.raises(Incompatible, match=message):
         copy_documents(one, other)
     one.close()
     other.close()

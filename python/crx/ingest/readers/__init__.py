@@ -37,7 +37,7 @@ EXTENSIONS = {
     "markup": tuple(MARKUP),
     "jsonl": (".jsonl", ".ndjson"),
     "html": (".html", ".htm", ".xhtml"),
-    "xml": (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom"),
+    "xml": (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom", ".fb2", ".enex"),
     "pdf": (".pdf",),
     "docx": (".docx", ".docm", ".dotx", ".dotm"),
     "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),

@@ -30,14 +30,12 @@ _SEVEN_BIT = ("hz", "iso2022", "utf-7")
 _SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
 
 
-def detect_encoding(sample: bytes) -> str:
-    """Return the name of the encoding, or "" if the bytes are no text in any known one."""
-    from chardet import detect  # takes 100 ms: imported for a file that needs it
+def detect_encodings(sample: bytes) -> list[str]:
+    """Return the names of encodings, the likeliest first; none for the bytes of no text."""
+    from chardet import detect_all  # takes 100 ms: imported for a file that needs it
 
-    try:
-        return require_charset(detect(sample, max_bytes=len(sample))["encoding"] or "")
-    except LookupError:
-        return ""
+    labels = (each["encoding"] for each in detect_all(sample, max_bytes=len(sample)))
+    return [name for label in labels if label and (name := _find_charset(label))]
 
 
 # UTF-32 first: the little-endian mark of UTF-16 is a prefix of its own.
@@ -66,6 +64,12 @@ _REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
 _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 # What stands between two letters of no word, such as "»" for "ť" of ISO 8859-2.
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’.,:;/&@()\u00ad–-](?=[^\W\d_])")
+# Letters of other scripts, which are no chance beside Latin ones ("5 kВт") if a quarter of them is.
+_OTHERS = "\u0370-\u06ff\u4e00-\u9fff"
+_OTHER_LETTER = re.compile(f"[{_OTHERS}]")
+_MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
+_MIXED_SHARE = 4
+_LIKELIEST = 5
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -204,7 +208,7 @@ def _unmarked(data: bytes) -> Decoded | None:
     """
     if not _has_controls(data):
         return None
-    wide = "" if is_known_binary(data) else detect_encoding(data[: _SAMPLE & ~3])
+    wide = "" if is_known_binary(data) else next(iter(detect_encodings(data[: _SAMPLE & ~3])), "")
     if wide.startswith(("utf-16", "utf-32")):
         text = data.decode(wide, errors="replace")
         if _is_assigned(text):
@@ -276,14 +280,27 @@ def _legacy(data: bytes) -> Decoded:
         at = data.rfind(b"\n", 0, start.start()) + 1 if start else 0
         sample = data[at : at + _SAMPLE]
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    encoding = _sibling(sample, detect_encoding(sample.replace(b"\0", b"")))
-    if not encoding:
+    encodings = detect_encodings(sample.replace(b"\0", b""))
+    if not encodings:
         raise BinaryFile("is a binary file")
+    encoding = _sibling(sample, _unmixed(sample, encodings))
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd")
     if lost * 100 > len(text):
         raise InputError("is in an unknown encoding; convert it to utf-8")
     return Decoded(text, encoding, lost)
+
+
+def _unmixed(sample: bytes, encodings: list[str]) -> str:
+    """Return the likeliest encoding by which no word has letters of two scripts.
+
+    A few Czech words in one of Central Europe are likelier Greek or Cyrillic, to a detector.
+    """
+    for encoding in encodings[:_LIKELIEST]:
+        text = sample.decode(encoding, errors="replace")
+        if len(_MIXED.findall(text)) * _MIXED_SHARE <= len(_OTHER_LETTER.findall(text)):
+            return encoding
+    return encodings[0]
 
 
 def _sibling(sample: bytes, encoding: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import name_title
@@ -20,15 +21,20 @@ extensions = (".csv", ".tsv", ".tab")
 # Rows that are numbered; the lines of a longer table are still cited.
 _MOST_ROWS = 50_000
 _LABEL_CHARS = 200
-_NUMBER = re.compile(r"[\s\d.,%$€£+()/:-]*")
+_OPENING = 4000
+_NAMED = re.compile(r"sep=(.)\s*(?:\n|\Z)")
+_QUOTED = re.compile(r'"[^"]*"')
+_NUMBER = re.compile(r"[\s\d.,'’%$€£¥₹₩₽+()/:-]*(?:(?<=\d)E[+-]?\d+)?")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text as written, with its rows and the names of its columns."""
     decoded = decode(data)
     text = decoded.text
-    spans = list(_rows(text))
-    names = _names(text[slice(*spans[0])]) if spans else ""
+    delimiter = _delimiter(text)
+    found = islice(_rows(text, delimiter), 1 if _NAMED.match(text) else 0, _MOST_ROWS + 1)
+    spans = list(found)
+    names = _names(text[slice(*spans[0])], delimiter) if spans else ""
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "csv", "as_written": True}
     rows = spans[1 if names else 0 :][:_MOST_ROWS]
     marks = [Mark("row", start, end, str(row)) for row, (start, end) in enumerate(rows, start=1)]
@@ -45,24 +51,23 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     )
 
 
-def _rows(text: str) -> Iterator[tuple[int, int]]:
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each row that is not blank; a quoted cell may have several lines."""
-    delimiter = _delimiter(text.partition("\n")[0])
-    start = offset = 0
+    start = end = 0
     in_quotes = False
-    for line in text.split("\n"):
-        offset = min(offset + len(line) + 1, len(text))
-        in_quotes = _leaves_quoted(line, delimiter, in_quotes=in_quotes)
-        if not in_quotes or offset == len(text):
-            if text[start:offset].strip():
-                yield start, offset
-            start = offset
+    while end < len(text):
+        begin, end = end, text.find("\n", end) + 1 or len(text)
+        line = text[begin:end]
+        if '"' in line:
+            in_quotes = _leaves_quoted(line, delimiter, in_quotes=in_quotes)
+        if not in_quotes or end == len(text):
+            if begin > start or not line.isspace():
+                yield start, end
+            start = end
 
 
 def _leaves_quoted(line: str, delimiter: str, *, in_quotes: bool) -> bool:
     """Return whether a quoted cell is open after a line; a quote within a cell opens none."""
-    if '"' not in line:
-        return in_quotes
     for piece in line.split(delimiter):
         cell = piece.lstrip(" ")
         if in_quotes or cell.startswith('"'):
@@ -71,14 +76,21 @@ def _leaves_quoted(line: str, delimiter: str, *, in_quotes: bool) -> bool:
     return in_quotes
 
 
-def _delimiter(row: str) -> str:
-    return max(",;\t|", key=row.count)
+def _delimiter(text: str) -> str:
+    """Return the delimiter that is in most of the first lines, outside of quotes.
+
+    Of several, the comma is the last: it is in decimal numbers, too. A first line may name it.
+    """
+    if named := _NAMED.match(text):
+        return named[1]
+    lines = _QUOTED.sub("", text[:_OPENING]).split("\n")
+    return max("\t;|,", key=lambda each: sum(each in line for line in lines))
 
 
-def _names(row: str) -> str:
+def _names(row: str, delimiter: str) -> str:
     """Return the names of the columns, or "" if the row is one of data."""
     try:
-        cells = next(csv.reader([row.strip()], delimiter=_delimiter(row)), [])
+        cells = next(csv.reader([row.strip()], delimiter=delimiter), [])
     except csv.Error:  # a cell of more than 128 KiB
         return ""
     return column_names(cells)

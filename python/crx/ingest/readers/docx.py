@@ -21,7 +21,7 @@ from crx.ingest.readers.docx_numbering import DocxNumbering, read_numbering
 from crx.ingest.readers.drawings import description, linked_lines, paragraphs
 from crx.ingest.readers.headings import Heading
 from crx.ingest.readers.left_out import LeftOut
-from crx.ingest.readers.list_numbers import prefixed
+from crx.ingest.readers.list_numbers import format_count, prefixed
 from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.text_builder import OpenTables, TextBuilder
 from crx.ingest.readers.xml_package import (
@@ -45,6 +45,8 @@ extensions = (".docx", ".docm", ".dotx", ".dotm")
 _MAIN = "word/document.xml"
 _SPACES = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
+# The formats of their numbers, unless a document sets others.
+_NOTE_FORMATS = {"footnotes": "decimal", "endnotes": "lowerRoman"}
 _BODY_LEVEL = 9  # an outline level of 9 is that of text that is no heading
 _HIDDEN = NOT_TEXT | {"rt"}  # and the readings of ruby
 # The elements of a paragraph that stand for another part, and the attribute with the link to it.
@@ -140,7 +142,7 @@ class _BodyReader:
         self._tables = OpenTables()
         self._page = 0
         self._breaks = 0  # page breaks within the block that is being read
-        self._referenced: dict[str, list[str]] = {notes: [] for notes in _NOTES.values()}
+        self._labels: dict[str, dict[str, str]] = {notes: {} for notes in _NOTES.values()}
 
     def read(self, root: Element) -> None:
         """Add the text of a part."""
@@ -159,9 +161,9 @@ class _BodyReader:
     def add_notes(self, path: str, notes: str) -> None:
         """Add the notes of a part that the text refers to, in the order of its references."""
         by_id = {attribute(note, "id"): note for note in self._archive.read_xml(path)}
-        for id_ in self._referenced[notes]:
+        for id_, label in self._labels[notes].items():
             if (note := by_id.get(id_)) is not None:
-                self._text.add(f"[{id_}] " + "\n".join(paragraphs(note, skip=_HIDDEN)))
+                self._text.add(f"[{label}] " + "\n".join(paragraphs(note, skip=_HIDDEN)))
 
     def _open(self, name: str, element: Element) -> None:
         if name == "p":
@@ -187,13 +189,16 @@ class _BodyReader:
         elif name in _SPACES and attribute(element, "type") not in ("page", "column"):
             parts.append(_SPACES[name])
         elif name in _NOTES:
-            id_ = attribute(element, "id")
-            self._referenced[_NOTES[name]].append(id_)
-            parts.append(f"[{id_}]")
+            parts.append(f"[{self._label_of_note(_NOTES[name], attribute(element, 'id'))}]")
         elif name in _EMBEDDED:
             self._paragraphs[-1].lines += self._linked_lines(attribute(element, _EMBEDDED[name]))
         elif text := description(element):
             self._paragraphs[-1].lines.append(text)
+
+    def _label_of_note(self, notes: str, id_: str) -> str:
+        """Return the number of a note, counted in the order of the references."""
+        labels = self._labels[notes]
+        return labels.setdefault(id_, format_count(len(labels) + 1, _NOTE_FORMATS[notes]))
 
     def _close(self, name: str) -> None:
         if name == "p" and self._paragraphs:

@@ -9,7 +9,7 @@ from crx.ingest.readers.decode import normalize
 # Titles that programs write if the author gave none.
 _NO_TITLE = re.compile(
     r"untitled|document\d*$|microsoft (?:word|powerpoint|excel)\b|(?:slide|page) ?\d+$"
-    r"|powerpoint presentation$|presentation\d*$|word document$|title$"
+    r"|powerpoint presentation$|presentation\d*$|word document$|title$|\(anonymous\)$"
     r"|.*\.(?:docx?|pdf|pptx?|xlsx?|tex|dvi|indd|qxd|od[tps]|rtf|html?|txt)$|[\W\d_]*$",
     re.IGNORECASE,
 )

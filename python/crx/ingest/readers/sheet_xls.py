@@ -39,7 +39,9 @@ class XlsBook:
         Raises `InputError` if the sheets before have too many rows.
         """
         if self._rows > _MOST_ROWS:
-            raise InputError(f"follows sheets of more than {_MOST_ROWS:,} rows, most of them empty")
+            raise InputError(
+                f"follows sheets of more than {_MOST_ROWS:,} rows; save the workbook as .xlsx"
+            )
         sheet = self._book.sheet_by_index(at)
         self._rows += sheet.nrows
         cells = _read_cells(self._book, sheet) if sheet.visibility == _VISIBLE else None

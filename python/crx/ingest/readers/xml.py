@@ -1,4 +1,4 @@
-"""Reader of XML: the text of documents (DocBook, TEI, DITA, JATS, feeds), other XML as written.
+"""Reader of XML: the text of documents (DocBook, TEI, feeds, FictionBook), other XML as written.
 
 A file is a document if half of its letters are in running text, and data otherwise: there the
 names of elements and attributes are what people search. An element beside a text is part of its
@@ -13,42 +13,61 @@ from xml.etree.ElementTree import Element
 
 from crx.errors import InputError
 from crx.ingest.readers import text as plain_text
+from crx.ingest.readers.data_runs import without_data
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.html import read_page
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.readers.xml_package import all_text, local_name, parse_xml, walk
 from crx.types import Document
 
-extensions = (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom")
+extensions = (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom", ".fb2", ".enex")
 
 # Words of a running text at least; a value of data has fewer.
 _RUNNING_WORDS = 4
 _RUNNING_SHARE = 2
-# A longer file is data, and its tree would take too much memory.
-_LARGEST = 20_000_000
 _TITLES = frozenset(("title", "head", "ti"))
 # Attributes that name a text, such as a message of a program.
 _NAMES = ("name", "key")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-_LETTERS = re.compile(r"[^\W\d_]")
+_LETTERS = re.compile(r"[^\W\d_]+")
+# Pictures of a book or of a note.
+_ENCODED = re.compile(r">[A-Za-z0-9+/=\n]{400,}<")
+_NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
+_TAG = re.compile(r"<[/?]?\w[^<>]*>")
 _MARKUP = re.compile(r"</\w+>|<br ?/?>")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text of a document, or other XML as it is written."""
     decoded = decode(data)
-    root = _parse(decoded.text)
-    if root is None or not _is_document(root, decoded.text):
-        yield from plain_text.read(data, name=name)
+    written = _ENCODED.sub("><", decoded.text)
+    root = _parse(written) if _may_be_document(written) else None
+    if root is None or not _is_document(root, written):
+        text = without_data(decoded.text, name=name)
+        yield Document(uri=name, text=text, metadata={**decoded.metadata(), "format": "text"})
         return
     builder = TextBuilder()
     _add_blocks(builder, root)
     yield builder.build(name, title="", metadata={**decoded.metadata(), "format": "xml"})
 
 
+def _may_be_document(written: str) -> bool:
+    """Return False if most letters are within tags, which is quick to tell."""
+    outside = _bytes_of_letters(_TAG.sub(" ", written))
+    return outside * _RUNNING_SHARE >= _bytes_of_letters(written)
+
+
+def _bytes_of_letters(text: str) -> int:
+    return len(text.encode("utf-8").translate(None, _NO_LETTERS))
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
+
+
 def _parse(text: str) -> Element | None:
     """Return the root, None for what is not well-formed, has entities, or is large."""
-    if len(text) > _LARGEST:
+    if len(text) > plain_text.LARGEST:  # data, whose tree would take too much memory
         return None
     try:
         return parse_xml(_DECLARATION.sub("", text).encode(), part="the file")
@@ -58,11 +77,11 @@ def _parse(text: str) -> Element | None:
 
 def _is_document(root: Element, written: str) -> bool:
     running = sum(
-        len(_LETTERS.findall(text))
+        _letters(text)
         for element in _blocks(root)
         if len((text := all_text(element)).split()) >= _RUNNING_WORDS
     )
-    return running > 0 and running * _RUNNING_SHARE >= len(_LETTERS.findall(written))
+    return running > 0 and running * _RUNNING_SHARE >= _letters(written)
 
 
 def _blocks(root: Element) -> Iterator[Element]:
