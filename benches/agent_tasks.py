@@ -36,6 +36,7 @@ from pathlib import Path
 
 from code_search import (
     _ASIDE,
+    CHOOSE,
     PACKAGES,
     REPORT,
     SEED,
@@ -82,11 +83,11 @@ class Run:
     found_at: int | None
 
 
-def make_tasks(folder: Path) -> list[Task]:
+def make_tasks(folder: Path, half: str = REPORT) -> list[Task]:
     """Return the tasks, those of a kind spread over the packages."""
     by_kind: dict[str, list[list[Task]]] = defaultdict(list)
     for package in PACKAGES:
-        if package.half != REPORT:
+        if package.half != half:
             continue
         root, _ = prepare(package, folder)
         definitions = find_definitions(root, package.language)
@@ -282,6 +283,7 @@ def describe(name: str, tasks: Sequence[Task], runs: Sequence[Run]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--half", choices=(CHOOSE, REPORT), default=REPORT)
     parser.add_argument("--show", action="store_true", help="tasks that one call did not solve")
     given = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(find_model("crx") / "tokenizer.json"))
@@ -289,7 +291,7 @@ def main() -> None:
     def count_tokens(text: str) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
-    tasks = make_tasks(given.folder)
+    tasks = make_tasks(given.folder, given.half)
     runs: dict[str, list[Run]] = defaultdict(list)
     packages = {package.name: package for package in PACKAGES}
     for task in tasks:
