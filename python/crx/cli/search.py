@@ -22,7 +22,7 @@ from crx.cli.options import (
     time_options,
     where_option,
 )
-from crx.cli.output import choose_notes, print_hint, print_note, to_json
+from crx.cli.output import print_hint, print_note, to_json
 from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
@@ -34,6 +34,7 @@ from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_patt
 from crx.retrieve.query_fields import split_fields
 from crx.show.copies import fold_copies
 from crx.show.excerpt import columns
+from crx.show.notes import choose_notes
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]

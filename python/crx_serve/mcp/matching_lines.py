@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,9 +29,18 @@ class MatchingDocument(NamedTuple):
 
 
 class MatchingLines:
-    """The documents with lines that match, in the order of their URIs, and notes of the search."""
+    """The documents with lines that match, in the order of their URIs, and notes of the search.
 
-    def __init__(self, service: SearchService, request: SearchQuery) -> None:
+    `keeps` gets the name of an index and the URI of a document, and returns whether it is one.
+    """
+
+    def __init__(
+        self,
+        service: SearchService,
+        request: SearchQuery,
+        *,
+        keeps: Callable[[str, str], bool] = lambda index, uri: True,
+    ) -> None:
         self.notes: list[str] = []
         self.documents: list[MatchingDocument] = []
         pattern = parse_pattern(request.query, match=request.match)
@@ -48,10 +57,11 @@ class MatchingLines:
                 window=0,
             )
             found = service.search_index(served, wide)
-            self.notes += [str(note) for note in found.notes]
+            self.notes += found.notes
             index = served.get()
             for uri in dict.fromkeys(hit.uri for hit in found.hits):
-                self._add(served.name, index, uri, compiled)
+                if keeps(served.name, uri):
+                    self._add(served.name, index, uri, compiled)
 
     @cached_property
     def count(self) -> int:

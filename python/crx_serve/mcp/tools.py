@@ -196,15 +196,18 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         # The lines are those of the chunks: what is around them is read by fetch.
         given["window"] = 0
     asked = msgspec.convert(given, SearchQuery)
-    is_pattern = parse_pattern(request.query, match=request.match) is not None
-    if kind == "tests" and not is_pattern:
-        asked = msgspec.structs.replace(asked, k=MAX_HITS)
-    if form == "lines" and is_pattern:
-        return as_tool_matches(MatchingLines(service, asked), service, cursor=cursor)
-    found = service.search(asked)
+
+    def keeps(index: str, uri: str) -> bool:
+        return kind != "tests" or is_test(service, index, uri)
+
+    if form == "lines" and parse_pattern(request.query, match=request.match) is not None:
+        return as_tool_matches(MatchingLines(service, asked, keeps=keeps), service, cursor=cursor)
     if kind == "tests":
-        tests = [each for each in found.passages if is_test(service, each.index, each.uri)]
-        found = replace(found, passages=tuple(tests[: request.k or _FOUND]))
+        asked = msgspec.structs.replace(asked, k=MAX_HITS)
+    found = service.search(asked)
+    kept = [each for each in found.passages if keeps(each.index, each.uri)]
+    if kind == "tests":
+        found = replace(found, passages=tuple(kept[: request.k or _FOUND]))
     return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
 
 

@@ -82,7 +82,7 @@ def test_an_edit_is_found_later_if_the_index_cannot_be_written_now(
     with monkeypatch.context() as held:
         held.setattr(Index, "refresh", refuse)
         note = "not refreshed: another process is writing"
-        assert find(service, refresher, "second") == (0, [note])
+        assert find(service, refresher, "second") == (0, ["nothing found", note])
     assert find(service, refresher, "second")[0] == 1
 
 

@@ -168,3 +168,26 @@ def test_arguments_are_taken_as_models_write_them(service: SearchService) -> Non
     read = call(service, "fetch", id=plain["results"][0]["id"], lines=9)
     assert read["text"] == "class Parser:\n"
     assert "expected" in call(service, "search", query="x", k="two")["error"].lower()
+
+
+def test_notes_are_chosen_by_their_kind_and_not_by_their_words(service: SearchService) -> None:
+    excluding = call(service, "search", query="parse_items -settings")
+    assert excluding["notes"] == [
+        'without passages that hold "settings"; to search for "-settings", put it in quotes'
+    ]
+    wordless = call(service, "search", query="(,)")
+    assert [note.partition(":")[0] for note in wordless["notes"]] == ["nothing found"]
+    assert call(service, "search", query="nowhere", match="literal")["notes"] == ["nothing found"]
+
+
+def test_a_pattern_is_looked_for_in_files_of_the_kind_alone(service: SearchService) -> None:
+    def found(kind: str | None, form: str) -> list[str]:
+        results = call(
+            service, "search", query="parse_items", match="literal", kind=kind, form=form
+        )["results"]
+        return sorted(each["url"].partition("#")[0].rpartition("/")[2] for each in results)
+
+    for form in ("lines", "full", "files"):
+        assert found("tests", form) == ["test_parser.py"]
+        assert found("docs", form) == ["guide.md"]
+        assert found(None, form) == ["guide.md", "parser.py", "test_parser.py", "use.py"]
