@@ -87,7 +87,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
     "order",
     type=click.Choice(("score", "document", "file")),
     default="score",
-    help="Order of the passages: best first, or as in their documents; or the files, each once "
+    help="Order of the passages: best first, or as in their documents; or as many files, each once "
     "with its best lines.  [default: score]",
 )
 @click.option(
@@ -205,6 +205,7 @@ def command(
         "where": parse_where(conditions, here=screen.folder, since=since, before=before) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
+        "by": "file" if by_file else "passage",
         "order": "score" if by_file else order,
         "rerank": rerank,
         "match": match or "words",

@@ -16,7 +16,7 @@ from crx.show.notes import choose_notes
 from crx_serve.mcp.matching_lines import MatchingLines
 from crx_serve.mcp.source_excerpt import find_source_excerpt, is_source
 from crx_serve.mcp.source_file import SourceFile
-from crx_serve.passages import as_passage, describe_files
+from crx_serve.passages import as_passage
 from crx_serve.responses import (
     DocumentList,
     DocumentText,
@@ -189,7 +189,7 @@ def _by_document(passages: Sequence[FoundPassage]) -> list[str]:
 
 
 def as_tool_files(found: SearchResults) -> ToolResults:
-    """Return the files of the passages of a search, each with its best lines."""
+    """Return the files of a search, each with its best lines."""
     asked = set(_native.analyze(found.query))
     results = [
         ToolResult(
@@ -198,7 +198,7 @@ def as_tool_files(found: SearchResults) -> ToolResults:
             url=each.url.partition("#")[0],
             text="\n".join(_clip(line, asked=asked) for line in each.lines),
         )
-        for each in describe_files(found.passages, query=found.query, lines=RESULT_LINES)
+        for each in found.files
     ]
     return ToolResults(results=results, notes=[*choose_notes(found.notes, passages=len(results))])
 

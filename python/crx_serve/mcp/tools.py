@@ -19,6 +19,7 @@ from crx.retrieve.operators import parse_pattern
 from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import (
     FETCHED_CHARS,
+    RESULT_LINES,
     ToolDocument,
     ToolResults,
     as_tool_document,
@@ -195,6 +196,7 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         given["k"] = request.k or _FOUND
         # The lines are those of the chunks: what is around them is read by fetch.
         given["window"] = 0
+    given["by"] = "file" if form == "files" else "passage"
     asked = msgspec.convert(given, SearchQuery)
 
     def keeps(index: str, uri: str) -> bool:
@@ -204,10 +206,12 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         return as_tool_matches(MatchingLines(service, asked, keeps=keeps), service, cursor=cursor)
     if kind == "tests":
         asked = msgspec.structs.replace(asked, k=MAX_HITS)
-    found = service.search(asked)
-    kept = [each for each in found.passages if keeps(each.index, each.uri)]
+    found = service.search(asked, file_lines=RESULT_LINES)
     if kind == "tests":
-        found = replace(found, passages=tuple(kept[: request.k or _FOUND]))
+        count = request.k or _FOUND
+        tests = [each for each in found.passages if keeps(each.index, each.uri)]
+        files = [each for each in found.files if keeps(each.index, each.uri)]
+        found = replace(found, passages=tuple(tests[:count]), files=tuple(files[:count]))
     return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
 
 

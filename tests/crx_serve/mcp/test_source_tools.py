@@ -13,6 +13,7 @@ pytest.importorskip("mcp")
 
 import crx
 from crx_serve.mcp.tools import READING
+from crx_serve.requests import SearchQuery
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
 
@@ -191,3 +192,12 @@ def test_a_pattern_is_looked_for_in_files_of_the_kind_alone(service: SearchServi
         assert found("tests", form) == ["test_parser.py"]
         assert found("docs", form) == ["guide.md"]
         assert found(None, form) == ["guide.md", "parser.py", "test_parser.py", "use.py"]
+
+
+def test_as_many_files_are_listed_as_are_asked_for(service: SearchService, tmp_path: Path) -> None:
+    rows = (f"def list_{at}(items):\n    {'return list(items)' * 20}\n\n\n" for at in range(60))
+    (tmp_path / "src" / "lists.py").write_text("".join(rows))
+    service.index("src").refresh()
+    found = call(service, "search", query="list items", form="files", k=3)
+    assert len(found["results"]) == 3
+    assert len(service.search(SearchQuery(query="list items", by="file", k=3)).files) == 3
