@@ -1,7 +1,8 @@
 """40 tasks of an agent in source packages: which tool answers, in how many tokens.
 
-The packages are the reporting half of `code_search.py`. Ten tasks of each kind are made of them by
-ctags, always the same, and answered by lines that are known:
+The packages are one half of those of `code_search.py`: what is shown is chosen on one half and
+reported on the other. Ten tasks of each kind are made of them by ctags, always the same, and
+answered by lines that are known:
 
 * callers: "what calls NAME": a line that calls a function that is defined once and called in one
   to three files; the answer is the head of the function around the call,
@@ -10,14 +11,14 @@ ctags, always the same, and answered by lines that are known:
 * tests: "tests of NAME": the name of a test that has the name, in a folder of tests.
 
 The client is a script, without a model. It calls `references` with the name for callers and tests,
-`search` with the words for the others, and, if that does not answer, reads the first result by
-`fetch` of 40 lines. Beside it a client that greps: the name or the longest words, the first 100
-lines, then the two files with most of them, as in `agents.py`. A task is solved when what was read
-has the answer. Tokens are those of requests and answers, counted as in `agents.py`.
+`search` with the words for the others, and, if that does not answer, `search` or `fetch` of 40
+lines around the results, best first. Beside it a client that greps: the name or the longest words,
+the first 100 lines, then the two files with most of them, as in `agents.py`. A task is solved when
+what was read has the answer. Tokens are counted as `agent_client.py` says.
 
 Told is also the share of answers within the first 500, 1,000 and 2,000 tokens that a client read.
 
-Run: python benches/agent_tasks.py FOLDER
+Run: python benches/agent_tasks.py FOLDER --half report
 
 FOLDER is that of `code_search.py`; universal-ctags is needed.
 """
@@ -25,17 +26,25 @@ FOLDER is that of `code_search.py`; universal-ctags is needed.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_client import (
+    Run,
+    Transcript,
+    call_tool,
+    grep_and_read,
+    load_count_tokens,
+    search_and_fetch,
+)
 from code_search import (
     _ASIDE,
+    CHOOSE,
     PACKAGES,
     REPORT,
     SEED,
@@ -44,18 +53,16 @@ from code_search import (
     open_index,
     prepare,
 )
-from tokenizers import Tokenizer
 
-from crx.models.store import find_model
-from crx_serve.mcp.tools import READING
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
 
 KINDS = ("callers", "configuration", "errors", "tests")
 TASKS_OF_A_KIND = 10
-MOST_CALLS = 2
 CUTS = (500, 1_000, 2_000)
-GREP_LINES, GREP_COLUMNS, READ_LINES, MOST_CHARS = 100, 300, 2_000, 100_000
+CHEAP = 700
+# The clients that search, and their most calls.
+CLIENTS = {"crx, one call": 1, "crx, two calls": 2, "crx, four calls": 4}
 _RAISES = re.compile(
     r"(?:raise|throw|error|Error|Exception|panic|fail|warn)\w*\W.*?[\"']([A-Z][^\"'%{}\\$]{18,80})[\"']"
 )
@@ -73,20 +80,11 @@ class Task:
     answers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What a client read for a task: the tokens after each call, and those up to the answer."""
-
-    calls: int
-    tokens: int
-    found_at: int | None
-
-
-def make_tasks(folder: Path) -> list[Task]:
+def make_tasks(folder: Path, half: str = REPORT) -> list[Task]:
     """Return the tasks, those of a kind spread over the packages."""
     by_kind: dict[str, list[list[Task]]] = defaultdict(list)
     for package in PACKAGES:
-        if package.half != REPORT:
+        if package.half != half:
             continue
         root, _ = prepare(package, folder)
         definitions = find_definitions(root, package.language)
@@ -183,83 +181,29 @@ def _errors(
                 yield Task("errors", package, match[1], "", (head,))
 
 
-class Transcript:
-    """What a client has read, and where the answer is in it."""
-
-    def __init__(self, task: Task, count_tokens: Callable[[str], int]) -> None:
-        self._answers = [_squeeze(each) for each in task.answers]
-        self._count = count_tokens
-        self.calls = self.tokens = 0
-        self.found_at: int | None = None
-
-    def add(self, request: str, answer: str) -> None:
-        """Add a call and its answer."""
-        self.calls += 1
-        before = self.tokens + self._count(request)
-        answer = answer[:MOST_CHARS]
-        self.tokens = before + self._count(answer)
-        if self.found_at is None and any(each in _squeeze(answer) for each in self._answers):
-            parts = answer.split("\\n") if "\\n" in answer else answer.split("\n")
-            read = ""
-            for part in parts:
-                read += part + "\n"
-                if any(each in _squeeze(read) for each in self._answers):
-                    self.found_at = before + self._count(read)
-                    break
-            else:
-                self.found_at = self.tokens
-
-
-def _squeeze(text: str) -> str:
-    return re.sub(r'\\[nt"]|[\s"\\]+', "", text)
-
-
-def run_crx(service: SearchService, task: Task, transcript: Transcript, *, most: int) -> Run:
-    """Call the tool of the kind of task, then read the first results."""
-    tools = {tool.name: tool for tool in READING}
-
-    def call(name: str, arguments: dict[str, object]) -> dict[str, object]:
-        answer = tools[name].call(service, arguments, lambda *_: None)
-        text = "".join(getattr(content, "text", "") for content in answer.content)
-        transcript.add(json.dumps({"name": name, "arguments": arguments}), text)
-        return json.loads(text) if text.startswith("{") else {}
-
+def run_crx(service: SearchService, task: Task, transcript: Transcript) -> Run:
+    """Call the tool of the kind of task, then search and read around the results."""
     if task.name:
-        call("references", {"name": task.name})
-    found = None
-    while transcript.found_at is None and transcript.calls < most:
-        if found is None:
-            found = call("search", {"query": task.question})
-            continue
-        results = found.get("results") or [{}]
-        at = transcript.calls - 1 - bool(task.name)
-        if not isinstance(results, list) or at >= len(results):
-            break
-        line = re.search(r"#L(\d+)", results[at].get("url", ""))
-        first = max(1, int(line[1]) - 20) if line else 1
-        call("fetch", {"id": results[at]["id"], "lines": f"{first}-{first + 40}"})
-    return Run(transcript.calls, transcript.tokens, transcript.found_at)
+        call_tool(service, transcript, "references", {"name": task.name})
+    if not transcript.is_over:
+        search_and_fetch(service, transcript, task.question)
+    return transcript.run()
 
 
-def run_grep(root: Path, task: Task, transcript: Transcript, texts: dict[str, str]) -> Run:
+def run_grep(task: Task, transcript: Transcript, texts: Mapping[str, str]) -> Run:
     """Grep the name or the text, then read the files with most lines."""
     words = [task.name] if task.name else sorted(task.question.split(), key=len, reverse=True)[:2]
-    pattern = task.question if task.kind == "errors" else "|".join(map(re.escape, words))
-    matcher = re.compile(re.escape(pattern) if task.kind == "errors" else pattern, re.IGNORECASE)
+    sought = [task.question] if task.kind == "errors" else words
+    pattern = "|".join(map(re.escape, sought))
+    matcher = re.compile(pattern, re.IGNORECASE)
     lines = [
-        f"{file}:{at}:{row}"[:GREP_COLUMNS]
+        f"{file}:{at}:{row}"
         for file, text in texts.items()
         for at, row in enumerate(text.splitlines(), 1)
         if matcher.search(row)
-    ][:GREP_LINES]
-    transcript.add(json.dumps({"name": "grep", "pattern": pattern}), "\n".join(lines))
-    files = Counter(line.split(":", 1)[0] for line in lines)
-    for file, _ in files.most_common(MOST_CALLS):
-        if transcript.found_at is not None:
-            break
-        read = "\n".join(texts[file].splitlines()[:READ_LINES])
-        transcript.add(json.dumps({"name": "read", "path": str(root / file)}), read)
-    return Run(transcript.calls, transcript.tokens, transcript.found_at)
+    ]
+    grep_and_read(transcript, pattern, lines, texts.__getitem__, without=set())
+    return transcript.run()
 
 
 def describe(name: str, tasks: Sequence[Task], runs: Sequence[Run]) -> str:
@@ -271,25 +215,23 @@ def describe(name: str, tasks: Sequence[Task], runs: Sequence[Run]) -> str:
     )
     found = [run.found_at for run in runs if run.found_at is not None]
     within = ", ".join(f"{sum(at <= cut for at in found) / len(runs):.2f} in {cut}" for cut in CUTS)
-    tokens = statistics.mean(run.tokens for run in runs)
+    tokens = [run.tokens for run in runs]
+    cheap = sum(ok and run.tokens < CHEAP for ok, run in zip(solved, runs, strict=True))
     return (
-        f"{name}: {sum(solved)} of {len(runs)} solved ({kinds}), {tokens:,.0f} tokens in the mean, "
-        f"{statistics.median(run.tokens for run in runs):,.0f} in the median; "
-        f"answers {within} tokens"
+        f"{name}: {sum(solved)} of {len(runs)} solved ({kinds}), {cheap} below {CHEAP} "
+        f"tokens; {statistics.mean(tokens):,.0f} tokens in the mean, {statistics.median(tokens):,.0f} "
+        f"in the median; answers {within} tokens"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--show", action="store_true", help="tasks that one call did not solve")
+    parser.add_argument("--half", choices=(CHOOSE, REPORT), default=REPORT)
+    parser.add_argument("--show", choices=CLIENTS, help="tasks that a client did not solve")
     given = parser.parse_args()
-    tokenizer = Tokenizer.from_file(str(find_model("crx") / "tokenizer.json"))
-
-    def count_tokens(text: str) -> int:
-        return len(tokenizer.encode(text, add_special_tokens=False).ids)
-
-    tasks = make_tasks(given.folder)
+    count_tokens = load_count_tokens()
+    tasks = make_tasks(given.folder, given.half)
     runs: dict[str, list[Run]] = defaultdict(list)
     packages = {package.name: package for package in PACKAGES}
     for task in tasks:
@@ -298,16 +240,18 @@ def main() -> None:
         open_index(package, given.folder, {}, "outline").close()
         index = ServedIndex(task.package, given.folder / task.package / "outline.crx")
         service = SearchService([index])
-        for name, most in (("crx, one call", 1), ("crx, two calls", 2), ("crx, four calls", 4)):
-            runs[name].append(run_crx(service, task, Transcript(task, count_tokens), most=most))
+        for name, most in CLIENTS.items():
+            transcript = Transcript(task.answers, count_tokens, most_calls=most)
+            runs[name].append(run_crx(service, task, transcript))
         service.close()
         texts = {
             str(path.relative_to(root)): path.read_text()
             for path in sorted(root.rglob("*"))
             if path.is_file()
         }
-        runs["grep and read"].append(run_grep(root, task, Transcript(task, count_tokens), texts))
-        if given.show and runs["crx, one call"][-1].found_at is None:
+        transcript = Transcript(task.answers, count_tokens, most_calls=3)
+        runs["grep and read"].append(run_grep(task, transcript, texts))
+        if given.show and runs[given.show][-1].found_at is None:
             print(task)
     for name, own in runs.items():
         print(describe(name, tasks, own))

@@ -11,8 +11,7 @@ a quote:
   these lines, up to 2,000 lines of each.
 
 Both give up after eight calls, and get at most 100,000 characters of an answer, as many clients cut
-it. Tokens are those of requests and answers, counted by the tokenizer of the reranker that crx
-includes, which takes each quote and bracket as one.
+it. Tokens are counted as `agent_client.py` says.
 
 Run: python benches/agents.py FOLDER [--embedder none]
 
@@ -22,21 +21,15 @@ It makes an index in FOLDER, and needs ripgrep.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import statistics
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from agent_client import Run, Transcript, grep_and_read, load_count_tokens, search_and_fetch
 from harness import run_ripgrep, write_results
-from tokenizers import Tokenizer
 
 import crx
-from crx.models.store import find_model
 from crx.retrieve.query.spelling import find_function_words
-from crx_serve.mcp.tools import READING
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
 
@@ -44,9 +37,6 @@ ROOT = Path(__file__).parent.parent
 # What a checkout has for readers: without tests, benchmarks, and what is built.
 SOURCES = ("ARCHITECTURE.md", "README.md", "docs", "python", "rust")
 MOST_CALLS = 8
-GREP_LINES, READ_LINES = 100, 2_000
-GREP_COLUMNS, MOST_CHARS = 300, 100_000
-BEFORE, AFTER = 15, 25
 
 # Each a question, and quotes of which one answers it.
 TASKS: tuple[tuple[str, ...], ...] = (
@@ -113,85 +103,26 @@ TASKS: tuple[tuple[str, ...], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What a client needed for a task: whether it read the quote, its calls and their tokens."""
-
-    found: bool
-    calls: int
-    tokens: int
-
-
-class Transcript:
-    """The requests and answers of a client, until it has read a quote or given up."""
-
-    def __init__(self, quotes: Sequence[str], count_tokens: Callable[[str], int]) -> None:
-        self._quotes = [squeeze(quote) for quote in quotes]
-        self._count_tokens = count_tokens
-        self.found = False
-        self.calls = 0
-        self.tokens = 0
-
-    @property
-    def is_over(self) -> bool:
-        return self.found or self.calls >= MOST_CALLS
-
-    def add(self, request: str, answer: str) -> None:
-        """Add a call; the client has read its answer."""
-        self.calls += 1
-        answer = answer[:MOST_CHARS]
-        self.tokens += self._count_tokens(request) + self._count_tokens(answer)
-        read = squeeze(answer)
-        self.found = self.found or any(quote in read for quote in self._quotes)
-
-    def result(self) -> Run:
-        return Run(self.found, self.calls, self.tokens)
-
-
-def squeeze(text: str) -> str:
-    """Return a text without white space, as JSON escapes it or not, and without quotes."""
-    return re.sub(r'\\[nt"]|[\s"]+', "", text)
-
-
 def run_crx(service: SearchService, question: str, transcript: Transcript) -> Run:
     """Search, then read around the results, best first."""
-    tools = {tool.name: tool for tool in READING}
-
-    def call(name: str, arguments: dict[str, object]) -> str:
-        answer = tools[name].call(service, arguments, lambda *_: None)
-        (content,) = answer.content
-        text = getattr(content, "text", "")
-        transcript.add(json.dumps({"name": name, "arguments": arguments}), text)
-        return text
-
-    results = json.loads(call("search", {"query": question})).get("results", [])
-    for each in results:
-        if transcript.is_over:
-            break
-        line = re.search(r"#L(\d+)", each["url"])
-        first = max(1, int(line[1]) - BEFORE) if line else 1
-        call("fetch", {"id": each["id"], "lines": f"{first}-{first + BEFORE + AFTER}"})
-    return transcript.result()
+    search_and_fetch(service, transcript, question)
+    return transcript.run()
 
 
 def run_grep(question: str, transcript: Transcript) -> Run:
-    """Grep each word, then read the file with most lines that have it."""
+    """Grep each word, then read the files with most lines that have it."""
     read: set[str] = set()
+    options = ["--line-number", "--ignore-case", "--no-heading", "--sort=path"]
     for word in grep_words(question):
-        options = ["--line-number", "--ignore-case", "--no-heading", "--sort=path"]
-        found = run_ripgrep(*options, "--", word, *SOURCES, folder=ROOT)
-        lines = [line[:GREP_COLUMNS] for line in found.splitlines()[:GREP_LINES]]
-        transcript.add(json.dumps({"name": "grep", "pattern": word}), "\n".join(lines))
-        files = Counter(line.split(":", 1)[0] for line in lines)
-        for path in [name for name, _ in files.most_common() if name not in read][:2]:
-            if transcript.is_over:
-                return transcript.result()
-            read.add(path)
-            text = (ROOT / path).read_text(encoding="utf-8").splitlines()[:READ_LINES]
-            transcript.add(json.dumps({"name": "read", "path": path}), "\n".join(text))
         if transcript.is_over:
             break
-    return transcript.result()
+        found = run_ripgrep(*options, "--", word, *SOURCES, folder=ROOT)
+        grep_and_read(transcript, word, found.splitlines(), _read, without=read)
+    return transcript.run()
+
+
+def _read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
 
 
 def grep_words(question: str) -> list[str]:
@@ -206,7 +137,7 @@ def grep_words(question: str) -> list[str]:
 def summarize(name: str, runs: list[Run]) -> dict[str, float]:
     """Print and return the tasks that were solved, and calls and tokens of all tasks."""
     figures = {
-        "solved": sum(each.found for each in runs),
+        "solved": sum(each.found_at is not None for each in runs),
         "calls": statistics.mean(each.calls for each in runs),
         "tokens": statistics.mean(each.tokens for each in runs),
         "median_tokens": statistics.median(each.tokens for each in runs),
@@ -228,17 +159,14 @@ def main() -> None:
     folder = arguments.folder / "agents.crx"
     with crx.open(folder, settings={"embedder": arguments.embedder}) as index:
         index.add([ROOT / name for name in SOURCES])
-    tokenizer = Tokenizer.from_file(str(find_model("crx") / "tokenizer.json"))
-
-    def count_tokens(text: str) -> int:
-        return len(tokenizer.encode(text, add_special_tokens=False).ids)
-
+    count_tokens = load_count_tokens()
     service = SearchService([ServedIndex("sources", folder)])
     service.warm()
     ours, theirs = [], []
     for question, *quotes in TASKS:
-        ours.append(run_crx(service, question, Transcript(quotes, count_tokens)))
-        theirs.append(run_grep(question, Transcript(quotes, count_tokens)))
+        transcripts = [Transcript(quotes, count_tokens, most_calls=MOST_CALLS) for _ in range(2)]
+        ours.append(run_crx(service, question, transcripts[0]))
+        theirs.append(run_grep(question, transcripts[1]))
         print(f"{question}: crx {ours[-1]}, grep {theirs[-1]}")
     service.close()
     figures = {"crx": summarize("crx", ours), "grep and read": summarize("grep and read", theirs)}

@@ -72,6 +72,7 @@ def _request_of(query: SearchQuery) -> SearchRequest:
         where=query.where,
         legs=query.legs or LEGS,
         within_section=query.within_section,
+        by=query.by,
         order=query.order,
         rerank=query.rerank,
         match=query.match,

@@ -29,6 +29,7 @@ from crx.protocols import Embedder, Generator
 from crx.retrieve.operators import parse_pattern
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
+from crx.show.by_file import FILE_LINES
 from crx.show.copies import describe_copies, fold_copies, leave_out_copies
 from crx.show.marks import read_marks
 from crx.types import Result
@@ -52,6 +53,7 @@ from crx_serve.requests import (
     StatusQuery,
 )
 from crx_serve.responses import (
+    AnsweringFile,
     DocumentList,
     DocumentSummary,
     DocumentText,
@@ -140,13 +142,13 @@ class SearchService:
         """
         return self._served(name)[0].get()
 
-    def search(self, request: SearchQuery) -> SearchResults:
+    def search(self, request: SearchQuery, *, file_lines: int = FILE_LINES) -> SearchResults:
         """Return the passages that answer a query, of several indexes in one ranking.
 
         Scores of indexes with different embedders do not compare: the best passages of all come
         first then, in the order of the indexes, then the second best, and so on. Files are listed
-        in the same order, for the chunks that were found, without what is around them. Raises
-        `Busy` if as many patterns are searched for as can be.
+        in the same order, for the chunks that were found, without what is around them, each with
+        `file_lines` lines at most. Raises `Busy` if as many patterns are searched for as can be.
         """
         if request.by == "file":
             window = 0 if request.window == "auto" else request.window
@@ -155,7 +157,9 @@ class SearchService:
         every = self._describe(found)
         folded = fold_copies(every, query=request.query)
         passages = [replace(each.passage, copies=each.count) for each in folded]
-        files = describe_files(passages, query=request.query) if request.by == "file" else []
+        files: Sequence[AnsweringFile] = ()
+        if request.by == "file":
+            files = describe_files(passages, query=request.query, lines=file_lines)
         return SearchResults(
             query=request.query,
             passages=() if request.by == "file" else tuple(passages[: request.limit]),

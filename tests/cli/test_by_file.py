@@ -37,6 +37,23 @@ def test_a_terminal_is_told_how_many_files_there_are(crx: Crx, docs: Path) -> No
     assert crx(*query, "-n", files - 1).err == ""
 
 
+def test_as_many_files_are_listed_as_are_asked_for(crx: Crx, docs: Path) -> None:
+    for number in range(30):
+        (docs / f"few{number}.md").write_text(f"# Few\n\nA lease of {number} rooms.\n")
+    sections = (f"# Lease {number}\n\n{'A lease and a lease. ' * 30}\n\n" for number in range(60))
+    (docs / "many.md").write_text("".join(sections))
+    crx("index", "docs", "-q")
+
+    def files(*options: str) -> list[str]:
+        found = json.loads(crx("search", "lease", "--by", "file", "--json", *options).out)
+        return [each["uri"] for each in found["files"]]
+
+    assert len(files()) == 20
+    assert files("-k", "3") == files()[:3]
+    assert files("--set", "k=25")[:20] == files()
+    assert len(files("--set", "k=25")) == 25
+
+
 def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> None:
     write(docs)
     crx("index", "docs", "-q")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import Crx, process, run_terminal
 
-from crx.cli.output import choose_notes
+from crx.show.notes import choose_notes
 from crx.types import Note
 
 SUBJECTS = ("whales", "krill", "bread", "tides", "ships", "glaciers", "comets", "moss", "rust",

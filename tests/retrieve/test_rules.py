@@ -58,6 +58,7 @@ OTHER = {
     "mended_filter": {"_LONGEST_NAME"},
     "operators": {"_SHOWN_CHARS", "_SHOWN_TEXTS"},
     "recency": {"_DAY_S"},
+    "search_state": {"LOOKED_THROUGH"},
     "spelling": {"_LONGEST_QUERY", "_MOST_REPLACED", "_COUNTED", "_FUNCTION_WORDS_OF_A_LANGUAGE"},
     "timed_scoring": {"_FIRST_BATCH", "_SMALL_BATCH", "_BATCH_MS"},
     "unknown_words": {"_MOST_CHUNKS", "_COMPARED"},

@@ -29,13 +29,13 @@ from crx.cli.output import (
     print_line,
     print_note,
     print_piece,
-    without_quiet,
 )
 from crx.cli.passages import location
 from crx.cli.prompt import refuse_choice_of_whole
 from crx.cli.screen import own_screen
 from crx.errors import ModelError
 from crx.index import handle
+from crx.show.notes import without_quiet
 from crx.types import Answer, Passage
 
 

@@ -18,10 +18,8 @@ import click
 from crx.cli.screen import shows_styles
 from crx.cli.visible import visible_json, visible_line, visible_text
 from crx.ingest.paths import uri_of
-from crx.types import Note
+from crx.show.notes import choose_notes
 
-# Kinds of notes that are no news to who searches: a search is good without what they tell of.
-_QUIET = ("state", "limit")
 _URL_CHARACTERS = "%/:=&?~#+!$,;'@()*[]"
 
 
@@ -117,25 +115,6 @@ def print_notes(notes: Sequence[str], *, passages: int) -> None:
     """Print the notes of a search as `choose_notes` gives them."""
     for line in choose_notes(notes, passages=passages):
         print_note(line)
-
-
-def choose_notes(notes: Sequence[str], *, passages: int, explain: bool = False) -> list[Note]:
-    """Return the notes of a search that are printed, and that nothing was found.
-
-    What limits left out, and what `crx status` says, is printed only if it is asked for or nothing
-    was found.
-    """
-    made = [Note.of(note) for note in notes]
-    if not passages and not any(note.kind == "nothing" for note in made):
-        made.append(Note("nothing found", "nothing"))
-    if explain or not passages:
-        return made
-    return without_quiet(made)
-
-
-def without_quiet(notes: Sequence[str]) -> list[Note]:
-    """Return the notes of a search but those that `crx status` and `--explain` are for."""
-    return [note for note in map(Note.of, notes) if note.kind not in _QUIET]
 
 
 def print_json(value: object) -> None:

@@ -22,7 +22,7 @@ from crx.cli.options import (
     time_options,
     where_option,
 )
-from crx.cli.output import choose_notes, print_hint, print_note, to_json
+from crx.cli.output import print_hint, print_note, to_json
 from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
@@ -34,6 +34,7 @@ from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_patt
 from crx.retrieve.query_fields import split_fields
 from crx.show.copies import fold_copies
 from crx.show.excerpt import columns
+from crx.show.notes import choose_notes
 from crx.types import LEGS, Passage, Result
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
@@ -86,7 +87,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
     "order",
     type=click.Choice(("score", "document", "file")),
     default="score",
-    help="Order of the passages: best first, or as in their documents; or the files, each once "
+    help="Order of the passages: best first, or as in their documents; or as many files, each once "
     "with its best lines.  [default: score]",
 )
 @click.option(
@@ -204,6 +205,7 @@ def command(
         "where": parse_where(conditions, here=screen.folder, since=since, before=before) or None,
         "legs": legs or LEGS,
         "within_section": within_section,
+        "by": "file" if by_file else "passage",
         "order": "score" if by_file else order,
         "rerank": rerank,
         "match": match or "words",

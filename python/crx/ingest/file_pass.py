@@ -123,7 +123,7 @@ class FilePass:
         self.skipped += [*discovery.ignored, *discovery.skipped]
         self._tally.count("ignored", len(discovery.ignored))
         self._tally.count("skipped", len(discovery.skipped))
-        known = _by_path(self._store.documents())
+        known = rows_by_file(self._store.documents())
         _set_vanished(discovery, roots, known)
         found = {file.uri for file in discovery.files}
         self._failed = RecordedFailures(self._store, files=found | known.keys())
@@ -463,7 +463,7 @@ def _unmounted(
             yield Failure(uri, "is not mounted")
 
 
-def _by_path(rows: Rows) -> dict[str, Rows]:
+def rows_by_file(rows: Rows) -> dict[str, Rows]:
     """Return the documents of files by the URI of the file."""
     by_path: dict[str, Rows] = {}
     for row in rows:

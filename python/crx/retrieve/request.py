@@ -36,7 +36,8 @@ class SearchRequest:
 
     None stands for the setting of that name. `rerank` is whether to rerank; None reranks a search
     of both legs if the setting `reranker` is not empty. `without` names rules that the search
-    leaves out, as `crx search --without`.
+    leaves out, as `crx search --without`. By file, `k` is a number of files: the hits are the best
+    of as many.
     """
 
     query: str
@@ -46,6 +47,7 @@ class SearchRequest:
     where: Where | None = None
     legs: Sequence[Leg] = LEGS
     within_section: bool = False
+    by: Literal["passage", "file"] = "passage"
     order: Literal["score", "document"] = "score"
     rerank: bool | None = None
     match: Match = "words"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.config import Settings
 from crx.errors import CrxError, UsageError
+from crx.retrieve.best_files import keep_best_files
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.legs.leg_search import search_reachable_legs
@@ -94,7 +95,9 @@ def run_search(
         search = run_steps(started, [("match", match_pattern)])
     else:
         search = rank(request, parameters=parameters, searcher=searcher)
-    search = run_steps(search, [("hits", read_hits), ("widen", widen_hits)])
+    search = run_steps(
+        search, [("files", keep_best_files), ("hits", read_hits), ("widen", widen_hits)]
+    )
     search = search.noting(*describe_filter(search), describe_left_out(search))
     embedder = None if request.pattern else parameters.embedder
     sent = embedder.sending_notice() if embedder else ""

@@ -17,6 +17,8 @@ from crx.types import Hit, Note, Passage, Ranking
 EMPTY = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
 # What a rule reads that looks at every candidate.
 ALL = 1 << 30
+# Hits of a search by file: 20 are of 7 files in the mean.
+LOOKED_THROUGH = 200
 
 
 @runtime_checkable
@@ -111,9 +113,15 @@ class Search(NamedTuple):
     times: Mapping[str, float] = {}
 
     @property
-    def k(self) -> int:
-        """How many hits are asked for."""
+    def wanted_results(self) -> int:
+        """How many hits are asked for, or files in a search by file."""
         return self.request.k or self.parameters.k
+
+    @property
+    def k(self) -> int:
+        """How many hits are found: for files, those that are looked through."""
+        k = self.wanted_results
+        return max(k, LOOKED_THROUGH) if self.request.by == "file" else k
 
     @property
     def budget_tokens(self) -> int:

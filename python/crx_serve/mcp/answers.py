@@ -12,10 +12,11 @@ from crx import _native
 from crx.show.best_line import find_best_line
 from crx.show.by_file import FileLine
 from crx.show.excerpt import find_excerpt, wrap
+from crx.show.notes import choose_notes
 from crx_serve.mcp.matching_lines import MatchingLines
 from crx_serve.mcp.source_excerpt import find_source_excerpt, is_source
 from crx_serve.mcp.source_file import SourceFile
-from crx_serve.passages import as_passage, describe_files
+from crx_serve.passages import as_passage
 from crx_serve.responses import (
     DocumentList,
     DocumentText,
@@ -158,7 +159,7 @@ def as_tool_matches(found: MatchingLines, service: SearchService, *, cursor: str
         results=results,
         count=found.count,
         next_cursor=str(end) if end < found.count else "",
-        notes=_own_notes(found.notes),
+        notes=[*choose_notes(found.notes, passages=found.count)],
     )
 
 
@@ -171,7 +172,7 @@ def _with_tail(found: SearchResults, results: list[ToolResult]) -> ToolResults:
     return ToolResults(
         results=results,
         less_relevant=_by_document([each for each in found.passages if each.less_relevant]),
-        notes=_own_notes(found.notes),
+        notes=[*choose_notes(found.notes, passages=len(results))],
     )
 
 
@@ -188,7 +189,7 @@ def _by_document(passages: Sequence[FoundPassage]) -> list[str]:
 
 
 def as_tool_files(found: SearchResults) -> ToolResults:
-    """Return the files of the passages of a search, each with its best lines."""
+    """Return the files of a search, each with its best lines."""
     asked = set(_native.analyze(found.query))
     results = [
         ToolResult(
@@ -197,15 +198,19 @@ def as_tool_files(found: SearchResults) -> ToolResults:
             url=each.url.partition("#")[0],
             text="\n".join(_clip(line, asked=asked) for line in each.lines),
         )
-        for each in describe_files(found.passages, query=found.query, lines=RESULT_LINES)
+        for each in found.files
     ]
-    return ToolResults(results=results, notes=_own_notes(found.notes))
+    return ToolResults(results=results, notes=[*choose_notes(found.notes, passages=len(results))])
 
 
 def as_tool_locations(found: SearchResults) -> ToolResults:
     """Return the locations of passages for a model: id, path, line and its text."""
     locations = [_location(each, query=found.query) for each in found.passages]
-    return ToolResults(results=[], locations=locations, notes=_own_notes(found.notes))
+    return ToolResults(
+        results=[],
+        locations=locations,
+        notes=[*choose_notes(found.notes, passages=len(locations))],
+    )
 
 
 def as_tool_document(document: DocumentText) -> ToolDocument:
@@ -333,11 +338,6 @@ def _index(status: IndexStatus) -> ToolIndex:
 
 def _numbered(file: SourceFile, line: int) -> str:
     return f"{line}: {file.line_text(line)[:_MATCH_COLUMNS]}"
-
-
-def _own_notes(notes: Sequence[str]) -> list[str]:
-    """Return the notes that do not tell of an option that the tool lacks."""
-    return [note for note in notes if "--" not in note and "setting" not in note]
 
 
 def _title(title: str, uri: str) -> str:

@@ -1,8 +1,8 @@
 """Refresh before a search: what has changed in the indexed folders is read first.
 
-A look compares the size and the time stamp of each file, and the time stamp of each folder, with
-those of the look before. The first look of a server is a whole pass, as `crx index` makes it. A
-look ends after a tenth of a second, and no more than 20 MB are read: a note says so.
+A look compares the files in the folders that hold documents, and the other folders beside them,
+with the stamps of the look before, and at first with what the index holds of them. It ends after a
+tenth of a second. A call reads at most 20 MB, the smallest files first; a note tells of the rest.
 """
 
 from __future__ import annotations
@@ -11,33 +11,93 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, overload
+from itertools import accumulate
+from typing import NamedTuple
 
 from crx.errors import CrxError
 from crx.index.handle import Index
+from crx.ingest.discover import Root, discover
+from crx.ingest.file_pass import rows_by_file
+from crx.ingest.found_file import FoundFile
+from crx.ingest.ignore import FolderPatterns
+from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import path_of
+from crx.ingest.roots import RememberedRoots
+from crx.watch.events import EventFilter
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
 
 LOOK_S = 0.1
-# Files of an index of which the first look is a whole pass.
-MOST_FILES = 5_000
+# Documents of an index whose files are looked at: their rows are read after each change of it.
+MOST_DOCUMENTS = 5_000
 MOST_BYTES = 20_000_000
 
 
 class Stamp(NamedTuple):
-    """The time in nanoseconds at which a file or a folder was changed, and the bytes of a file."""
+    """The bytes of a file or folder, and when its content and its inode changed."""
 
-    mtime_ns: int
     size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @staticmethod
+    def of(status: os.stat_result) -> Stamp:
+        return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+# Stands for a file that is gone, though the index has documents of it.
+_GONE = Stamp(-1, 0, 0)
+
+
+class _Indexed(NamedTuple):
+    """What an index holds of files, at a sequence number of its store.
+
+    `changes` has the latest change that the last pass over each root met, `files` the size and the
+    time stamp of each file as it was read, `folders` the roots and those with documents.
+    """
+
+    seq: int
+    roots: tuple[Root, ...]
+    changes: Mapping[str, int]
+    files: Mapping[str, tuple[int, int]]
+    folders: frozenset[str]
+
+    @staticmethod
+    def read(index: Index) -> _Indexed:
+        seq, remembered = index.store.seq, RememberedRoots.read(index.store)
+        files = {
+            _path(uri): (rows[0].source_size, rows[0].source_mtime_ns)
+            for uri, rows in rows_by_file(index.store.documents()).items()
+        }
+        folders = {_path(root.uri) for root in remembered.roots}
+        above = tuple(os.path.join(folder, "") for folder in folders)
+        for path in files:
+            folder = os.path.dirname(path)
+            while folder not in folders and folder.startswith(above):
+                folders.add(folder)
+                folder = os.path.dirname(folder)
+        changes = {_path(uri): changed_ns for uri, changed_ns in remembered.changes.items()}
+        return _Indexed(seq, remembered.roots, changes, files, frozenset(folders))
+
+    def has_read(self, path: str, stamp: Stamp) -> bool:
+        """Return whether a file is as it was read, or, without documents, as the last pass met it.
+
+        The same holds for a folder.
+        """
+        if path in self.files:
+            return self.files[path] == (stamp.size, stamp.mtime_ns)
+        met = [changed_ns for root, changed_ns in self.changes.items() if _is_at(path, root)]
+        return stamp.ctime_ns <= max(met, default=0)
 
 
 @dataclass(slots=True)
 class _Looked:
-    """What the last look at an index saw: the stamps of its folders and the files in them."""
+    """What the last look at an index saw: what it holds, and the stamps of what it has read."""
 
+    indexed: _Indexed | None = None
     stamps: dict[str, Stamp] = field(default_factory=dict)
     error: str = ""
 
@@ -59,81 +119,101 @@ class IndexRefresher:
     def _refresh(self, served: ServedIndex) -> str:
         looked = self._looked.setdefault(served.name, _Looked())
         try:
-            return _refresh_index(served.get(), looked)
+            note = _refresh_index(served.get(), looked)
         except CrxError as error:
-            # Another writer, or a folder that may not be read: told once.
+            # Another writer, or a folder that may not be read: told once, and tried again.
             note = "" if looked.error == str(error) else f"not refreshed: {error}"
             looked.error = str(error)
             return note
+        looked.error = ""
+        return note
 
 
 def _refresh_index(index: Index, looked: _Looked) -> str:
-    folders = _folders_of(index)
-    if not looked.stamps:
-        documents = index.store.stats()["documents"]
-        if documents > MOST_FILES:
-            return f'{documents} documents are not looked at for changes; "crx index" does it'
-        looked.stamps = _stamp(folders)
-        index.refresh(words_only=True)
-        return _remember(index, looked)
-    now = _stamp(folders, until=time.monotonic() + LOOK_S)
+    documents = index.store.stats()["documents"]
+    if documents > MOST_DOCUMENTS:
+        return f'{documents} documents are not looked at for changes; "crx index" does it'
+    if looked.indexed is None or looked.indexed.seq != index.store.seq:
+        looked.indexed = _Indexed.read(index)
+    indexed = looked.indexed
+    now = _stamp(indexed, until=time.monotonic() + LOOK_S)
     if now is None:
         return 'not all files were looked at for changes; "crx index" looks at all'
-    paths = now.keys() | looked.stamps.keys()
-    changed = [path for path in paths if now.get(path) != looked.stamps.get(path)]
-    size = sum(stamp.size for path in changed if (stamp := now.get(path)))
-    if size > MOST_BYTES:
-        return f'{len(changed)} changed files are not read: {size:,} bytes; "crx index" reads them'
-    if not changed:
+    changed = [
+        path
+        for path, stamp in now.items()
+        if looked.stamps.get(path) != stamp and not indexed.has_read(path, stamp)
+    ]
+    left = _read_changed(index, indexed, changed) if changed else []
+    # Not before: what could not be read is still to be read.
+    looked.stamps = {
+        path: stamp
+        for path, stamp in now.items()
+        if not any(_is_at(str(file.path), path) for file in left)
+    }
+    if not left:
         return ""
-    looked.stamps = now
-    index.refresh(only=changed, words_only=True)
-    return _remember(index, looked)
+    size = sum(file.size for file in left)
+    return f'not read: {len(left)} changed files, {size:,} bytes; "crx index" reads them'
 
 
-def _remember(index: Index, looked: _Looked) -> str:
-    """Add the stamps of folders that are new in the index.
+def _read_changed(index: Index, indexed: _Indexed, changed: Sequence[str]) -> list[FoundFile]:
+    """Let an index read files and folders again; return the files that are left to be read."""
+    skipped = FolderPatterns.parse(index.configuration.skip_folders)
+    events = EventFilter(
+        [_path(root.uri) for root in indexed.roots], index=str(index.path), skip_folders=skipped
+    )
+    visited = events.paths_to_visit(changed)
+    found = discover(indexed.roots, skip_folders=skipped, only=PathSelection(visited)).files
+    taken, left = _split_by_size(
+        [file for file in found if not indexed.has_read(str(file.path), _stamp_of(file))]
+    )
+    if left:
+        # A folder would stand for all that is in it, also for what is left.
+        gone = {path for path in visited if not os.path.lexists(path)}
+        visited = gone | {str(file.path) for file in taken}
+    if visited:
+        index.refresh(only=visited, words_only=True)
+    return left
 
-    The others are those from before it was refreshed: what changed since is seen by the next look.
+
+def _split_by_size(files: Sequence[FoundFile]) -> tuple[list[FoundFile], list[FoundFile]]:
+    """Return the smallest files, as many as one call reads, and the others."""
+    ordered = sorted(files, key=lambda file: file.size)
+    sums = list(accumulate(file.size for file in ordered))
+    most = bisect_right(sums, MOST_BYTES)
+    return ordered[:most], ordered[most:]
+
+
+def _stamp_of(file: FoundFile) -> Stamp:
+    return Stamp(file.size, file.mtime_ns, file.changed_ns)
+
+
+def _stamp(indexed: _Indexed, *, until: float) -> dict[str, Stamp] | None:
+    """Return the stamps of files in folders with documents, and of other folders beside them.
+
+    Files with documents that are gone have one, too. Returns None if it is late before the end.
     """
-    new = _folders_of(index) - looked.stamps.keys()
-    looked.stamps |= _stamp(new) or {}
-    looked.error = ""
-    return ""
-
-
-def _folders_of(index: Index) -> set[str]:
-    """Return the roots and the folders below them that hold documents."""
-    roots = {path_of(root) for root in index.roots}
-    folders = set(roots)
-    for row in index.store.documents():
-        folder = os.path.dirname(path_of(row.uri))
-        while folder not in folders and any(folder.startswith(root + os.sep) for root in roots):
-            folders.add(folder)
-            folder = os.path.dirname(folder)
-    return folders
-
-
-@overload
-def _stamp(folders: Iterable[str], *, until: None = None) -> dict[str, Stamp]: ...
-@overload
-def _stamp(folders: Iterable[str], *, until: float) -> dict[str, Stamp] | None: ...
-def _stamp(folders: Iterable[str], *, until: float | None = None) -> dict[str, Stamp] | None:
-    """Return the stamps of folders and of the files in them, None if it takes longer than `until`.
-
-    A folder that is gone has none.
-    """
-    stamps: dict[str, Stamp] = {}
-    for folder in folders:
-        if until is not None and time.monotonic() > until:
-            return None
-        # Also one that is a single file, or that may not be listed.
+    stamps = dict.fromkeys(indexed.files, _GONE)
+    for folder in indexed.folders:
+        # A root may be a file. A folder may be gone, or may not be listed.
         with contextlib.suppress(OSError):
-            found = os.stat(folder)
-            stamps[folder] = Stamp(found.st_mtime_ns, 0)
+            if not os.path.isdir(folder):
+                stamps[folder] = Stamp.of(os.stat(folder))
+                continue
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if entry.is_file():
-                        stat = entry.stat()
-                        stamps[entry.path] = Stamp(stat.st_mtime_ns, stat.st_size)
+                    if time.monotonic() > until:
+                        return None
+                    is_known = entry.path in indexed.folders
+                    if not (is_known or entry.is_symlink()):
+                        stamps[entry.path] = Stamp.of(entry.stat(follow_symlinks=False))
     return stamps
+
+
+def _path(uri: str) -> str:
+    return os.path.normpath(path_of(uri))
+
+
+def _is_at(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(os.path.join(folder, ""))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from crx import _native
 from crx.index.handle import Index
+from crx.ingest.paths import is_below
 from crx.retrieve.operators import compile_pattern, parse_pattern
 from crx_serve.document_ids import make_document_id
 from crx_serve.mcp.source_file import SourceFile
@@ -29,9 +30,18 @@ class MatchingDocument(NamedTuple):
 
 
 class MatchingLines:
-    """The documents with lines that match, in the order of their URIs, and notes of the search."""
+    """The documents with lines that match, in the order of their URIs, and notes of the search.
 
-    def __init__(self, service: SearchService, request: SearchQuery) -> None:
+    `keeps` gets the name of an index and the URI of a document, and returns whether it is one.
+    """
+
+    def __init__(
+        self,
+        service: SearchService,
+        request: SearchQuery,
+        *,
+        keeps: Callable[[str, str], bool] = lambda index, uri: True,
+    ) -> None:
         self.notes: list[str] = []
         self.documents: list[MatchingDocument] = []
         pattern = parse_pattern(request.query, match=request.match)
@@ -48,10 +58,17 @@ class MatchingLines:
                 window=0,
             )
             found = service.search_index(served, wide)
-            self.notes += [str(note) for note in found.notes]
+            self.notes += found.notes
             index = served.get()
+            roots = index.roots
             for uri in dict.fromkeys(hit.uri for hit in found.hits):
-                self._add(served.name, index, uri, compiled)
+                if keeps(served.name, uri):
+                    self._add(served.name, index, roots, uri, compiled)
+
+    @property
+    def folders(self) -> list[str]:
+        """The indexed folders that the paths of the documents are below, and files."""
+        return sorted({document.row.uri.removesuffix(document.path) for document in self.documents})
 
     @cached_property
     def count(self) -> int:
@@ -70,22 +87,24 @@ class MatchingLines:
             if not left:
                 return
 
-    def _add(self, name: str, index: Index, uri: str, pattern: _native.Pattern) -> None:
+    def _add(
+        self, name: str, index: Index, roots: Sequence[str], uri: str, pattern: _native.Pattern
+    ) -> None:
         row = index.store.document(uri)
         if row is None:
             return
         file = SourceFile.read(index.store, row)
         lines = dict.fromkeys(file.line_at(start) for start, _ in pattern.spans(file.text))
-        document_id, path = make_document_id(name, row), path_below(index, uri)
+        document_id, path = make_document_id(name, row), path_below(roots, uri)
         self.documents.append(MatchingDocument(document_id, path, row, file, tuple(lines)))
 
 
-def path_below(index: Index, uri: str) -> str:
-    """Return the path of a document below the folder that was indexed."""
-    root = max((root for root in index.roots if uri.startswith(root)), key=len, default="")
-    return uri[len(root) :].lstrip("/")
+def path_below(roots: Sequence[str], uri: str) -> str:
+    """Return the path of a document below the folder that was indexed, or its name."""
+    root = max((root for root in roots if is_below(uri, root)), key=len, default="")
+    return uri[len(root) :].lstrip("/") or uri.rpartition("/")[2]
 
 
 def is_test(service: SearchService, index: str, uri: str) -> bool:
     """Return whether a document is a test, an example, vendored or generated code."""
-    return _native.is_aside(path_below(service.index(index), uri))
+    return _native.is_aside(path_below(service.index(index).roots, uri))

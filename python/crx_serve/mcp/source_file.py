@@ -13,7 +13,7 @@ from crx.types import Mark
 # Rows of a declaration that goes over several lines, at most.
 _SIGNATURE_LINES = 8
 _OPENING = re.compile(r"[:{]\s*(?:(?:#|//|/\*).*)?$|\bdo\b|=\s*$|;\s*$")
-_NAME = re.compile(r"\w+")
+COMMENT = re.compile(r"\s*(?:#(?!\s*include|\[)|//|/?\*|--|;)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,14 @@ class SourceFile:
 
     def enclosing(self, offset: int) -> Mark | None:
         """Return the innermost definition that encloses an offset."""
-        found = None
-        for mark in self.sections:
-            if mark.start > offset:
-                break
-            if mark.kind == "definition" and offset < mark.end:
-                found = mark
-        return found
+        at = bisect_right(self.sections, offset, key=lambda mark: mark.start)
+        before = reversed(self.sections[:at])
+        return next((m for m in before if m.kind == "definition" and offset < m.end), None)
+
+    def around(self, line: int) -> Mark | None:
+        """Return the innermost definition that encloses what is written on a line."""
+        row = self.line_text(line)
+        return self.enclosing(self.start_of(line) + len(row) - len(row.lstrip()))
 
     def span(self, mark: Mark) -> tuple[int, int]:
         """Return the first and last line of a definition that have text."""
@@ -73,13 +74,18 @@ class SourceFile:
     def declaring_line(self, mark: Mark) -> int:
         """Return the line of a definition that names it, behind its comments and decorators."""
         first, last = self.span(mark)
-        names = _NAME.findall(mark.label)
-        name = re.compile(rf"\b{re.escape(names[-1])}\b") if names else None
-        for line in range(first, last + 1):
-            row = self.line_text(line)
-            if name and name.search(row) and _native.declaration(self.uri, row, names[-1]) > 1:
-                return line
-        return first
+        name = defined_name(mark)
+        word = re.compile(rf"\b{name}\b")
+        named = [
+            line
+            for line in range(first, last + 1)
+            if word.search(row := self.line_text(line)) and not COMMENT.match(row)
+        ]
+        declares = (
+            line for line in named if _native.declaration(self.uri, self.line_text(line), name) > 1
+        )
+        # In C the type of a function may stand on a line before its name.
+        return next(declares, named[0] if name and named else first)
 
     def signature_end(self, line: int, last: int) -> int:
         """Return the last line of the declaration that begins on a line."""
@@ -87,3 +93,9 @@ class SourceFile:
             if _OPENING.search(self.line_text(at)):
                 return at
         return line
+
+
+def defined_name(mark: Mark) -> str:
+    """Return the name that a definition defines, "" if its label has none."""
+    names: list[str] = re.findall(r"\w+", mark.label)
+    return names[-1] if names else ""

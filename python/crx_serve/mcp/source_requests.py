@@ -53,19 +53,26 @@ class ToolOutline(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolReferences(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `references`: how many lines of each use, and the lines of some of them."""
+    """The answer of `references`: how many lines of each use, and the lines of some of them.
+
+    Paths are below `folders`, which are those that were indexed.
+    """
 
     counts: dict[str, int]
     references: dict[str, list[str]]
+    folders: list[str] = []
     next_cursor: str = ""
     notes: list[str] = []
 
 
 class ToolRelated(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `related`: uses of what the line defines, definitions of what it uses."""
+    """The answer of `related`: uses of what the line defines, definitions of what it uses.
+
+    Paths are those of `ToolReferences`.
+    """
 
     symbol: str
     uses: dict[str, list[str]]
     definitions: list[str]
-    similar: list[str] = []
+    folders: list[str] = []
     notes: list[str] = []

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from crx import _native
 from crx.errors import NotFound, UsageError
+from crx.show.notes import choose_notes
 from crx.types import Mark
 from crx_serve.document_ids import make_document_id
-from crx_serve.mcp.matching_lines import MatchingLines
-from crx_serve.mcp.source_file import SourceFile
+from crx_serve.mcp.matching_lines import MatchingDocument, MatchingLines
+from crx_serve.mcp.source_file import COMMENT, SourceFile, defined_name
 from crx_serve.mcp.source_requests import (
     USES,
     OutlineQuery,
@@ -35,7 +36,6 @@ _IMPORT = re.compile(
     r"\s*(?:from\b.*\bimport\b|import\b|use\b|using\b|require\w*\b|#\s*include\b|@?import\b|open\b"
     r"|alias\b|export\b.*\bfrom\b|.*\brequire\(|library\()"
 )
-_COMMENT = re.compile(r"\s*(?:#(?!\s*include|\[)|//|/?\*|--|;)")
 _IDENTIFIER = re.compile(r"[^\W\d]\w{3,}")
 # Names of a definition that are looked up, those with the longest first.
 _LOOKED_UP = 12
@@ -46,7 +46,17 @@ class Reference(NamedTuple):
     """A line that has a name, and how it uses it."""
 
     use: Use
-    text: str
+    document: MatchingDocument
+    line: int
+
+    def describe(self) -> str:
+        """Return path, line and text, with the head of the definition around a call or a test."""
+        file, within = self.document.file, ""
+        row = file.line_text(self.line)
+        if self.use in ("call", "mention", "test") and (around := file.around(self.line)):
+            head = file.line_text(file.declaring_line(around)).strip()
+            within = f" [{head[:_COLUMNS]}]"
+        return f"{self.document.path}:{self.line}:{within} {row.strip()[:_COLUMNS]}"
 
 
 def outline_file(service: SearchService, request: OutlineQuery) -> ToolOutline:
@@ -65,25 +75,23 @@ def outline_file(service: SearchService, request: OutlineQuery) -> ToolOutline:
 
 def find_references(service: SearchService, request: ReferencesQuery) -> ToolReferences:
     """Return the lines that have a name as a whole word, by their use."""
-    found, notes = _references(service, request.name, index=request.index)
-    counts = Counter(each.use for each in found)
-    wanted = [each for each in found if request.use in (None, each.use)]
-    start = parse_cursor(request.cursor)
+    found = _find_words(service, [_last_word(request.name)], index=request.index)
+    references = list(_classify(found, _last_word(request.name)))
+    counts = Counter(each.use for each in references)
+    most = _LINES_OF_ONE if request.use else _LINES_OF_EACH
+    start = parse_cursor(request.cursor) if request.use else 0
     by_use: dict[str, list[str]] = {}
-    if request.use:
-        shown = wanted[start : start + _LINES_OF_ONE]
-        by_use = {request.use: [each.text for each in shown]} if shown else {}
-        left = len(wanted) > start + _LINES_OF_ONE
-        return ToolReferences(
-            counts=_ordered(counts),
-            references=by_use,
-            next_cursor=str(start + _LINES_OF_ONE) if left else "",
-            notes=notes,
-        )
-    for use in USES:
-        lines = [each.text for each in found if each.use == use][:_LINES_OF_EACH]
-        by_use |= {use: lines} if lines else {}
-    return ToolReferences(counts=_ordered(counts), references=by_use, notes=notes)
+    for use in [request.use] if request.use else USES:
+        own = [each for each in references if each.use == use][start : start + most]
+        by_use |= {use: [each.describe() for each in own]} if own else {}
+    goes_on = request.use is not None and counts[request.use] > start + most
+    return ToolReferences(
+        counts={use: counts[use] for use in USES if counts[use]},
+        references=by_use,
+        folders=found.folders,
+        next_cursor=str(start + most) if goes_on else "",
+        notes=_told(found),
+    )
 
 
 def find_related(service: SearchService, request: RelatedQuery) -> ToolRelated:
@@ -91,34 +99,27 @@ def find_related(service: SearchService, request: RelatedQuery) -> ToolRelated:
     _, file = find_file(service, request.file, index=request.index)
     if request.line > file.lines:
         raise UsageError(f"line {request.line}: {file.uri} has {file.lines} lines")
+    definition = file.around(request.line)
     row = file.line_text(request.line)
-    definition = file.enclosing(file.start_of(request.line) + len(row) - len(row.lstrip()))
-    if definition is None:
-        text, symbol = row, ""
-    else:
-        text, symbol = file.text[definition.start : definition.end], definition.label
-    name = _name_of(symbol)
-    uses, notes = _references(service, name, index=request.index) if name else ([], [])
-    own = f"{file.uri}:"
+    text = file.text[definition.start : definition.end] if definition else row
+    symbol = definition.label if definition else ""
+    own = [name] if definition and (name := defined_name(definition)) else []
+    used = {word for word in _IDENTIFIER.findall(text) if word not in own}
+    ordered = sorted(used, key=lambda word: (not _is_compound(word), -len(word), word))
+    names = ordered[:_LOOKED_UP]
+    found = _find_words(service, [*own, *names], index=request.index)
+    references = list(_classify(found, own[0])) if own else []
     by_use: dict[str, list[str]] = {}
     for use in ("call", "test", "document"):
-        others = [each.text for each in uses if each.use == use][:_RELATED_LINES]
-        by_use |= {use: others} if others else {}
-    names = Counter(word for word in _IDENTIFIER.findall(text) if word != name)
-    compound = sorted(names, key=lambda word: (not _is_compound(word), -len(word)))
-    definitions: list[str] = []
-    for each in compound[:_LOOKED_UP]:
-        found, _ = _references(service, each, index=request.index)
-        defining = [one.text for one in found if one.use == "definition"]
-        if 1 <= len(defining) <= 2:
-            definitions += [
-                line for line in defining if not _is_within(line, own, file, definition)
-            ]
+        uses = [each for each in references if each.use == use][:_RELATED_LINES]
+        by_use |= {use: [each.describe() for each in uses]} if uses else {}
+    within = file.span(definition) if definition else (request.line, request.line)
     return ToolRelated(
         symbol=symbol,
         uses=by_use,
-        definitions=list(dict.fromkeys(definitions))[:_RELATED_LINES],
-        notes=notes,
+        definitions=_find_definitions(found, names, besides=(file.uri, *within)),
+        folders=found.folders,
+        notes=_told(found),
     )
 
 
@@ -151,30 +152,69 @@ def find_file(service: SearchService, given: str, *, index: str) -> tuple[str, S
     return make_document_id(name, row), SourceFile.read(opened.store, row)
 
 
-def _references(
-    service: SearchService, name: str, *, index: str
-) -> tuple[list[Reference], list[str]]:
-    """Return the lines that have a name as a whole word, and notes."""
-    word = re.findall(r"\w+", name)[-1:]
-    if not word:
+def _last_word(name: str) -> str:
+    """Return the name that a dotted name ends in."""
+    words: list[str] = re.findall(r"\w+", name)
+    if not words:
         raise UsageError(f"{name[:100]}: not a name; give a word such as parse_args")
-    # The name as it is written: a pattern in small letters would have any case.
-    pattern = rf"(?-i:\b{word[0]}\b)"
-    found = MatchingLines(service, SearchQuery(query=pattern, match="regex", index=index))
-    return list(_classify(found, word[0])), found.notes
+    return words[-1]
+
+
+def _find_words(service: SearchService, words: Sequence[str], *, index: str) -> MatchingLines:
+    """Return the lines that have one of some words as it is written."""
+    # A pattern in small letters would have any case.
+    pattern = rf"(?-i:\b(?:{'|'.join(words)})\b)"
+    return MatchingLines(service, SearchQuery(query=pattern, match="regex", index=index))
 
 
 def _classify(found: MatchingLines, name: str) -> Iterator[Reference]:
+    """Yield the lines that have a name."""
+    word = re.compile(rf"\b{name}\b")
     for document in found.documents:
         file = document.file
         is_source = _native.document_kind(file.uri, file.text) == "code"
         is_aside = _native.is_aside(document.path)
         for line in document.lines:
             row = file.line_text(line)
+            if not word.search(row):
+                continue
             use = _use_of(row, name, uri=file.uri, is_source=is_source, is_aside=is_aside)
-            around = file.enclosing(file.start_of(line) + len(row) - len(row.lstrip()))
-            within = f" [{around.label}]" if around and use in ("call", "mention", "test") else ""
-            yield Reference(use, f"{file.uri}:{line}:{within} {row.strip()[:_COLUMNS]}")
+            if use == "call" and _declares(file, line, name):
+                use = "definition"
+            yield Reference(use, document, line)
+
+
+def _declares(file: SourceFile, line: int, name: str) -> bool:
+    """Return whether the definition of a name begins on a line without a word that says so."""
+    around = file.around(line)
+    return bool(around) and defined_name(around) == name and file.declaring_line(around) == line
+
+
+def _find_definitions(
+    found: MatchingLines, names: Sequence[str], *, besides: tuple[str, int, int]
+) -> list[str]:
+    """Return the lines that define names, without those that more than two lines define.
+
+    `besides` is a file and the first and last of its lines that are left out.
+    """
+    by_name: dict[str, list[str]] = {name: [] for name in names}
+    own, first, last = besides
+    for document in found.documents:
+        if _native.is_aside(document.path):
+            continue
+        for line in document.lines:
+            row = document.file.line_text(line)
+            for name in by_name.keys() & set(_IDENTIFIER.findall(row)):
+                if _native.declaration(document.file.uri, row, name) > 2:
+                    is_own = document.file.uri == own and first <= line <= last
+                    reference = Reference("definition", document, line)
+                    by_name[name].append("" if is_own else reference.describe())
+    lines = [line for each in by_name.values() if len(each) <= 2 for line in each if line]
+    return list(dict.fromkeys(lines))[:_RELATED_LINES]
+
+
+def _told(found: MatchingLines) -> list[str]:
+    return [*choose_notes(found.notes, passages=found.count)]
 
 
 def _use_of(row: str, name: str, *, uri: str, is_source: bool, is_aside: bool) -> Use:
@@ -186,14 +226,10 @@ def _use_of(row: str, name: str, *, uri: str, is_source: bool, is_aside: bool) -
         return "definition"
     if _IMPORT.match(row):
         return "import"
-    if _COMMENT.match(row):
+    if COMMENT.match(row):
         return "mention"
     is_called = re.search(rf"\b{re.escape(name)}\b!?\s*(?:::<[^>]*>)?\(", row)
     return "call" if is_called else "mention"
-
-
-def _ordered(counts: Counter[Use]) -> dict[str, int]:
-    return {use: counts[use] for use in USES if counts[use]}
 
 
 def _describe_section(file: SourceFile, mark: Mark) -> str:
@@ -206,19 +242,5 @@ def _describe_section(file: SourceFile, mark: Mark) -> str:
     return f"{'  ' * max(0, mark.level - 1)}{first}-{last} {shown}"
 
 
-def _name_of(symbol: str) -> str:
-    names: list[str] = re.findall(r"\w+", symbol)
-    return names[-1] if names else ""
-
-
 def _is_compound(word: str) -> bool:
     return bool(re.search(r"\w_\w|[a-z][A-Z]", word))
-
-
-def _is_within(text: str, own: str, file: SourceFile, definition: Mark | None) -> bool:
-    """Return whether the line of a reference is one of the definition itself."""
-    if definition is None or not text.startswith(own):
-        return False
-    first, last = file.span(definition)
-    line = re.match(r"(\d+)", text.removeprefix(own))
-    return line is not None and first <= int(line[1]) <= last

@@ -19,6 +19,7 @@ from crx.retrieve.operators import parse_pattern
 from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import (
     FETCHED_CHARS,
+    RESULT_LINES,
     ToolDocument,
     ToolResults,
     as_tool_document,
@@ -195,16 +196,22 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         given["k"] = request.k or _FOUND
         # The lines are those of the chunks: what is around them is read by fetch.
         given["window"] = 0
+    given["by"] = "file" if form == "files" else "passage"
     asked = msgspec.convert(given, SearchQuery)
-    is_pattern = parse_pattern(request.query, match=request.match) is not None
-    if kind == "tests" and not is_pattern:
-        asked = msgspec.structs.replace(asked, k=MAX_HITS)
-    if form == "lines" and is_pattern:
-        return as_tool_matches(MatchingLines(service, asked), service, cursor=cursor)
-    found = service.search(asked)
+
+    def keeps(index: str, uri: str) -> bool:
+        return kind != "tests" or is_test(service, index, uri)
+
+    if form == "lines" and parse_pattern(request.query, match=request.match) is not None:
+        return as_tool_matches(MatchingLines(service, asked, keeps=keeps), service, cursor=cursor)
     if kind == "tests":
-        tests = [each for each in found.passages if is_test(service, each.index, each.uri)]
-        found = replace(found, passages=tuple(tests[: request.k or _FOUND]))
+        asked = msgspec.structs.replace(asked, k=MAX_HITS)
+    found = service.search(asked, file_lines=RESULT_LINES)
+    if kind == "tests":
+        count = request.k or _FOUND
+        tests = [each for each in found.passages if keeps(each.index, each.uri)]
+        files = [each for each in found.files if keeps(each.index, each.uri)]
+        found = replace(found, passages=tuple(tests[:count]), files=tuple(files[:count]))
     return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
 
 

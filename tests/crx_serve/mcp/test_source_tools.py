@@ -13,6 +13,7 @@ pytest.importorskip("mcp")
 
 import crx
 from crx_serve.mcp.tools import READING
+from crx_serve.requests import SearchQuery
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
 
@@ -41,6 +42,22 @@ class Parser:
 '''
 USE = "from parser import Parser\n\n\ndef main():\n    print(Parser().parse_items('a,b'))\n"
 TEST = "from parser import Parser\n\n\ndef test_items():\n    assert Parser().parse_items('a')\n"
+LOCK = """\
+/* Marks a lock. */
+static void
+mark_locked(unsigned mode, struct lock *lock)
+{
+    lock->mode = mode;
+}
+
+/* Calls mark_locked. */
+static int
+lock_all(struct lock *lock)
+{
+    mark_locked(0, lock);
+    return 0;
+}
+"""
 GUIDE = "# Guide\n\nCall `parse_items` with the text of a list.\n"
 
 
@@ -111,11 +128,14 @@ def test_references_tell_definitions_calls_imports_tests_and_documents_apart(
     assert found["counts"] == {"definition": 1, "call": 2, "test": 1, "document": 1}
     assert found["references"]["definition"][0].endswith("parser.py:12: def parse_items(")
     assert [line.rpartition("[")[2] for line in found["references"]["call"]] == [
-        "def length] return len(self.parse_items(text))",
-        "def main] print(Parser().parse_items('a,b'))",
+        "def length(self, text: str) -> int:] return len(self.parse_items(text))",
+        "def main():] print(Parser().parse_items('a,b'))",
     ]
+    (folder,) = found["folders"]
+    assert Path(folder, found["references"]["call"][0].partition(":")[0]).is_file()
     imports = call(service, "references", name="Parser", use="import")["references"]["import"]
     assert [line.rpartition("/")[2] for line in imports] == ["use.py:1: from parser import Parser"]
+    assert imports == ["use.py:1: from parser import Parser"]
     assert "parse_items" not in str(call(service, "references", name="parse"))
 
 
@@ -168,3 +188,67 @@ def test_arguments_are_taken_as_models_write_them(service: SearchService) -> Non
     read = call(service, "fetch", id=plain["results"][0]["id"], lines=9)
     assert read["text"] == "class Parser:\n"
     assert "expected" in call(service, "search", query="x", k="two")["error"].lower()
+
+
+def test_notes_are_chosen_by_their_kind_and_not_by_their_words(service: SearchService) -> None:
+    excluding = call(service, "search", query="parse_items -settings")
+    assert excluding["notes"] == [
+        'without passages that hold "settings"; to search for "-settings", put it in quotes'
+    ]
+    wordless = call(service, "search", query="(,)")
+    assert [note.partition(":")[0] for note in wordless["notes"]] == ["nothing found"]
+    assert call(service, "search", query="nowhere", match="literal")["notes"] == ["nothing found"]
+
+
+def test_a_pattern_is_looked_for_in_files_of_the_kind_alone(service: SearchService) -> None:
+    def found(kind: str | None, form: str) -> list[str]:
+        results = call(
+            service, "search", query="parse_items", match="literal", kind=kind, form=form
+        )["results"]
+        return sorted(each["url"].partition("#")[0].rpartition("/")[2] for each in results)
+
+    for form in ("lines", "full", "files"):
+        assert found("tests", form) == ["test_parser.py"]
+        assert found("docs", form) == ["guide.md"]
+        assert found(None, form) == ["guide.md", "parser.py", "test_parser.py", "use.py"]
+
+
+def test_as_many_files_are_listed_as_are_asked_for(service: SearchService, tmp_path: Path) -> None:
+    rows = (f"def list_{at}(items):\n    {'return list(items)' * 20}\n\n\n" for at in range(60))
+    (tmp_path / "src" / "lists.py").write_text("".join(rows))
+    service.index("src").refresh()
+    found = call(service, "search", query="list items", form="files", k=3)
+    assert len(found["results"]) == 3
+    assert len(service.search(SearchQuery(query="list items", by="file", k=3)).files) == 3
+
+
+def test_the_head_of_a_function_in_c_is_the_line_with_its_name(
+    service: SearchService, tmp_path: Path
+) -> None:
+    (tmp_path / "src" / "lock.c").write_text(LOCK)
+    service.index("src").refresh()
+    found = call(service, "references", name="mark_locked")
+    assert found["references"] == {
+        "definition": ["lock.c:3: mark_locked(unsigned mode, struct lock *lock)"],
+        "call": ["lock.c:12: [lock_all(struct lock *lock)] mark_locked(0, lock);"],
+        "mention": ["lock.c:8: [lock_all(struct lock *lock)] /* Calls mark_locked. */"],
+    }
+
+
+def test_related_reads_the_matching_files_once(
+    service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+    search = SearchService.search_index
+
+    def record(own: SearchService, served: ServedIndex, request: SearchQuery) -> object:
+        searched.append(request.query)
+        return search(own, served, request)
+
+    monkeypatch.setattr(SearchService, "search_index", record)
+    found = call(service, "related", file="use.py", line=5)
+    assert found["definitions"] == [
+        "parser.py:12: def parse_items(",
+        "parser.py:9: class Parser:",
+    ]
+    assert len(searched) == 1
