@@ -36,6 +36,7 @@ from crx.cli.prompt import refuse_choice_of_whole
 from crx.cli.screen import own_screen
 from crx.errors import ModelError
 from crx.index import handle
+from crx.retrieve.query_fields import split_fields
 from crx.types import Answer, Passage
 
 
@@ -78,10 +79,12 @@ def command(
     """Answer QUESTION from the passages that are found, with citations; its words need no quotes.
 
     A citation that names no passage is removed and counted. If the documents do not hold the
-    answer, the model is asked to write that, and the exit code is 1.
+    answer, the model is asked to write that, and the exit code is 1. path:, ext:, from:, to:,
+    after: and before: limit the search, as in "crx search".
     """
-    question = " ".join(words)
-    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
+    fields = split_fields(" ".join(words))
+    question = fields.text
+    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions, fields=fields)
     index_path = searchable_index(folder)
     notes = NotePrinter()
     with handle.open(index_path, create=False, settings=parse_settings(assignments)) as index:
@@ -92,7 +95,7 @@ def command(
                 question,
                 k=k,
                 window=parse_window(window or "auto"),
-                where=parse_where(conditions, since=since, before=before),
+                where=parse_where(conditions, since=since, before=before, fields=fields),
             )
         )
         stream = index.stream_answer(prompt, with_=generator, on_notice=notes.print)

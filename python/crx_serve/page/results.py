@@ -108,7 +108,6 @@ def render_results(
     found: SearchResults,
     *,
     service: SearchService,
-    folder: str,
     is_quick: bool = False,
 ) -> Markup:
     """Return the passages of a search.
@@ -122,7 +121,6 @@ def render_results(
             passages,
             row=rows.get(passages[0].id),
             form=form,
-            folder=folder,
             names_index=len(service.names) > 1,
             first_rows=_FIRST_ROWS if not rank else _ROWS,
         )
@@ -137,9 +135,9 @@ def render_results(
         "notes": [each for each in found.notes if Note.of(each).kind not in ("state", "limit")],
         "documents": documents,
         "far_count": sum(each.less_relevant for each in documents),
-        "fewer": [] if documents else _fewer_words(form.query),
+        "fewer": [] if documents else _fewer_words(form.text),
         "passage_count": len(found.passages),
-        "filters": list_filters(form, facets, folder=folder),
+        "filters": list_filters(form, facets),
         "shown_chips": _SHOWN_CHIPS,
         "ms": sum(found.timings_ms.values()),
         "stages": _STAGES,
@@ -189,18 +187,17 @@ def _show_document(
     *,
     row: _native.DocumentRow | None,
     form: SearchForm,
-    folder: str,
     names_index: bool,
     first_rows: int,
 ) -> _ShownDocument:
     best = passages[0]
-    path = shorten_path(best.uri, folder)
+    path = shorten_path(best.uri, form.here)
     lang = row.lang if row else ""
     format_ = str(orjson.loads(row.metadata).get("format", "")) if row else ""
     shown = [
         _show_passage(
             each,
-            query=form.query,
+            query=form.text,
             lang=lang,
             rows=_ROWS if at else first_rows,
             is_markdown=format_ == "markdown",

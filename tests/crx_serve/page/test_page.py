@@ -17,7 +17,9 @@ from jinja2 import UndefinedError
 from served import SETTINGS, Client, serving_app
 
 import crx
+from crx.cli.filters import parse_where
 from crx.errors import UsageError
+from crx.retrieve.query_fields import split_fields
 from crx.text.query_terms import marked_terms
 from crx_serve.app import create_app
 from crx_serve.facets import Facets, folder_of
@@ -271,6 +273,49 @@ def test_the_form_becomes_a_filter_of_documents() -> None:
     }
     assert form.url() == "/?q=q&path=docs&type=pdf&lang=de&from=2024&to=2025"
     assert SearchForm(path="/docs/**/*.md").where == {"uri": {"glob": "/docs/**/*.md"}}
+
+
+def test_fields_of_the_query_mean_what_they_mean_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    query = "krill path:docs ext:md,txt from:zofia before:2024-05"
+    form = SearchForm(query=query, here=str(tmp_path))
+    assert form.where == {
+        "path": {"glob": f"{tmp_path}/docs/**"},
+        "ext": {"in": ["md", "txt"]},
+        "from": {"=": "zofia"},
+        "modified": {"<": "2024-05"},
+    }
+    fields = split_fields(query)
+    assert parse_where((), here=str(tmp_path), fields=fields) == form.where
+    assert form.search().query == form.question().question == "krill"
+
+
+def test_an_age_in_the_query_is_a_time_and_its_path_starts_where_all_files_are(
+    tmp_path: Path,
+) -> None:
+    for name in ("old", "new"):
+        (tmp_path / "docs" / name).mkdir(parents=True)
+        (tmp_path / f"docs/{name}/{name}.md").write_text(f"The krill of the {name} year.\n")
+    os.utime(tmp_path / "docs/old/old.md", (1e9, 1e9))
+    with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "docs")
+    service = SearchService([ServedIndex("i", tmp_path / "i.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as page:
+        for query, titles in (
+            ("krill after:30d", ["new"]),
+            ("krill before:30d", ["old"]),
+            ("krill path:old", ["old"]),
+            ("krill path:*w.md", ["new"]),
+        ):
+            html = get(page, f"/?q={quote(query)}")
+            found = re.findall(r'class="open" dir="auto">(\w+)', html)
+            assert found == titles, query
+            assert 'data-question="krill"' in html
+            assert "<mark>path" not in html
+        answer = page.get("/?q=krill+after:soon")
+        assert answer.status == 400
+        assert b"after:soon: want a date" in answer.body
+    service.close()
 
 
 @pytest.mark.parametrize(

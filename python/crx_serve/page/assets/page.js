@@ -134,14 +134,14 @@ function closeAnswer() {
 }
 
 async function ask() {
-  const question = input.value.trim();
-  if (!question) return;
+  if (!input.value.trim()) return;
   await search();
   rememberSearch();
   closeAnswer();
   const results = document.getElementById("results");
   // A search that failed says why.
   if (results.dataset.where === undefined) return;
+  const { question } = results.dataset;
   const controller = new AbortController();
   answering = controller;
   const answer = element("section", { id: "answer", "aria-label": "Answer" });
