@@ -23,6 +23,7 @@ from crx_serve.facets import Facets, count_documents, merge_facets
 from crx_serve.page.chips import list_filters
 from crx_serve.page.form import CHUNKS, SearchForm, document_url
 from crx_serve.page.locations import cite, describe_location, shorten_path, text_lang
+from crx_serve.page.markdown_rows import read_markdown
 from crx_serve.page.original import original_url
 from crx_serve.page.templates import render
 from crx_serve.page.text_pieces import Piece, split_words
@@ -43,12 +44,6 @@ _OPEN_PASSAGES = 2
 _SHOWN_CHIPS = 6
 # Words of a query without passages that are offered alone.
 _SUGGESTED = 3
-# What Markdown writes for a heading or an item, and around bold words.
-_HEADING_SIGN = re.compile(r"^\s*#{1,6}\s+")
-_ITEM_SIGN = re.compile(r"^(\s*)[-*+]\s+")
-# The first or last row of a block of code.
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+-]*\s*")
-
 _STAGES = {
     "bm25": "Words (BM25)",
     "dense": "Meaning (dense)",
@@ -265,11 +260,6 @@ def _goes_on(row: ExcerptRow, following: ExcerptRow) -> bool:
     return is_full and following.text[:1].islower()
 
 
-def _without_signs(text: str) -> str:
-    """Return a row of Markdown as it is read: without `#` and `**`, with bullets."""
-    return _ITEM_SIGN.sub(r"\1• ", _HEADING_SIGN.sub("", text)).replace("**", "")
-
-
 def _excerpt(found: FoundPassage, query: str, *, rows: int, is_markdown: bool) -> Iterator[Piece]:
     terms = marked_terms(query, found.text)
     excerpt = find_excerpt(
@@ -280,9 +270,9 @@ def _excerpt(found: FoundPassage, query: str, *, rows: int, is_markdown: bool) -
     for number, fragment in enumerate(excerpt.fragments):
         if number:
             yield Piece(" …\n", "cut")
-        read = [row for row in fragment if not (is_markdown and _FENCE.fullmatch(row.text))]
+        read = list(read_markdown(found.text, fragment) if is_markdown else fragment)
         for at, row in enumerate(read):
-            text = _without_signs(row.text) if is_markdown else row.text
+            text = row.text
             if at:
                 is_wrapped = _goes_on(read[at - 1], row)
                 yield Piece(" " if is_wrapped else "\n")

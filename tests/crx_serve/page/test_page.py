@@ -568,3 +568,21 @@ def test_a_document_has_the_day_of_its_file_and_a_rendered_excerpt(tmp_path: Pat
     assert "## " not in html
     assert "```" not in html
     assert "Try" not in home
+
+
+def test_an_excerpt_of_markdown_keeps_what_only_looks_like_its_signs(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "Call `eat(**krill)` or eat(**krill, **more) with 2**8 krill, **not\nmore**.\n\n"
+        "```sh\n# feed the krill\n- **krill**\n```\n"
+    )
+    with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "a.md")
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html = get(client, "/?q=krill")
+    service.close()
+    excerpt = re.findall(r'<div class="excerpt".*?>(.*?)</div>', html, re.DOTALL)
+    assert [re.sub("</?mark>", "", each) for each in excerpt] == [
+        "Call `eat(**krill)` or eat(**krill, **more) with 2**8 krill, not more.\n"
+        "# feed the krill\n- **krill**"
+    ]
