@@ -98,7 +98,15 @@ def command(
                 where=parse_where(conditions, since=since, before=before, fields=fields),
             )
         )
-        stream = index.stream_answer(prompt, with_=generator, on_notice=notes.print)
+        found = _FoundPassages(prompt.passages)
+
+        def tell_delay(notice: str) -> None:
+            notes.print(notice)
+            found.print()
+
+        stream = index.stream_answer(
+            prompt, with_=generator, on_notice=notes.print, on_delay=tell_delay
+        )
         try:
             for text in stream:
                 if not as_json:
@@ -110,7 +118,7 @@ def command(
         except ModelError:
             _print(question, stream, notes, as_json=as_json, complete=False)
             if not stream.answer.text:
-                _print_found(prompt.passages)
+                found.print()
             raise
     _print(question, stream, notes, as_json=as_json, complete=True)
     return 0 if stream.answer.found else 1
@@ -135,11 +143,16 @@ def _print(
         print_note("the answer cites no passage, so that it cannot be checked")
 
 
-def _print_found(passages: Sequence[Passage]) -> None:
-    """Print where the passages are that could not be answered from."""
-    if passages:
-        where = ", ".join(dict.fromkeys(map(location, passages)))
-        print_note(f"the answer would be in {where}")
+class _FoundPassages:
+    """Prints once where the passages are that are not answered from yet."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._locations = list(dict.fromkeys(map(location, passages)))
+
+    def print(self) -> None:
+        if self._locations:
+            print_note(f"the answer would be in {', '.join(self._locations)}")
+            self._locations = []
 
 
 def _print_citations(answer: Answer) -> None:
