@@ -33,7 +33,7 @@ class ServiceNotices:
         """Tell that nothing was received for some seconds, unless anything was told before."""
         if not self._told:
             self._told.add("slow")
-            self._on_notice(f"{self._service}: no answer for {seconds:.0f} s yet (Ctrl-C stops)")
+            self._on_notice(f"{self._service}: nothing received for {seconds:.0f} s yet")
 
 
 def ignore_notice(notice: str) -> None:

@@ -106,7 +106,7 @@ def test_passages_are_told_while_a_server_hangs(crx: Crx, monkeypatch: pytest.Mo
         done = ask(crx, f"openai:{url}/v1#{chat_server.MODEL}")
     assert (done.code, done.out.splitlines()[0]) == (0, "Krill [1].")
     assert done.err == (
-        f"crx: openai:{url}/v1: no answer for 0 s yet (Ctrl-C stops)\n"
+        f"crx: openai:{url}/v1: nothing received for 0 s yet\n"
         "crx: the answer would be in docs/whales.md:3\n"
     )
 

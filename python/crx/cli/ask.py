@@ -102,7 +102,8 @@ def command(
 
         def tell_delay(notice: str) -> None:
             notes.print(notice)
-            found.print()
+            if not stream.answer.text:
+                found.print()
 
         stream = index.stream_answer(
             prompt, with_=generator, on_notice=notes.print, on_delay=tell_delay

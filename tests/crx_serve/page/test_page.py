@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from served import SETTINGS, Client, serving_app
 
 import crx
 from crx.cli.filters import parse_where
-from crx.errors import UsageError
+from crx.errors import ModelError, UsageError
 from crx.retrieve.query_fields import split_fields
 from crx.text.query_terms import marked_terms
 from crx_serve.app import create_app
@@ -388,6 +389,42 @@ LINK = {
     "Sec_Fetch_Mode": "navigate",
     "Sec_Fetch_Dest": "document",
 }
+
+
+class SlowGenerator:
+    """Tells that it is slow before it answers, and fails for a question about bread."""
+
+    fingerprint = "slow"
+
+    def notify(self, on_notice: Callable[[str], None]) -> None:
+        self._on_notice = on_notice
+
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        self._on_notice("slow: nothing received for 3 s yet")
+        if "bread" in prompt:
+            raise ModelError("slow: 500: overloaded")
+        yield "Krill [1]."
+
+    def close(self) -> None:
+        pass
+
+
+def test_passages_and_what_delays_an_answer_come_before_it(library: Path) -> None:
+    service = SearchService(
+        [ServedIndex("library", library, settings=SETTINGS)], generator=SlowGenerator()
+    )
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html = get(client, "/ask?q=what+do+whales+eat")
+        sought, delay, said, cited = map(
+            html.index, ("The answer is sought in", "nothing received", "Krill [1]", 'id="cite1"')
+        )
+        assert sought < delay < said < cited
+        assert 'href="/documents/library-' in html[sought:delay]
+        assert "slow: 500: overloaded" in get(client, "/ask?q=whales+bread")
+        events = client.post("/v1/ask", {"question": "what do whales eat"}).events
+    service.close()
+    assert [name for name, _ in events] == ["delay", "delta", "citation", "done"]
+    assert events[0][1] == {"text": "slow: nothing received for 3 s yet"}
 
 
 def test_a_link_of_another_site_fills_the_form_and_searches_for_nothing(page: Client) -> None:
