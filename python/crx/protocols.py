@@ -116,7 +116,10 @@ class Generator(Protocol):
 
 @runtime_checkable
 class Notifying(Protocol):
-    """A generator that tells what happens while somebody waits for its answer."""
+    """A generator or contextualizer that tells what happens while somebody waits for its answer.
+
+    A copy of one may tell another function.
+    """
 
     def notify(self, on_notice: Callable[[str], None]) -> None:
         """Call `on_notice` with a line about each failure that is retried, and a slow service."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 
 from crx.backends.options import token_limit_message
 from crx.errors import ModelError
 from crx.services.metering import Meter, Reservation, ServiceUsage
 from crx_remote.errors import RequestFailed, TransientError
+from crx_remote.notices import SLOW_S, ServiceNotices, ignore_notice
 from crx_remote.retry import RetryPolicy
 from crx_remote.stream import stream
-
-# Seconds without any output after which a person is told that the service is slow.
-SLOW_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +36,8 @@ class AnswerRequest:
     """A prompt and the policy by which it is sent.
 
     `send` makes one request: it emits the pieces of the answer as they arrive and returns the
-    whole answer with its usage. A request is retried only before any output has been emitted, and
-    `on_notice` gets a line about each failure that is retried. `service` and `max_tokens` are
-    named in error messages.
+    whole answer with its usage. A request is retried only before any output has been emitted.
+    `service` and `max_tokens` are named in error messages.
     """
 
     send: Callable[[Emit], Awaitable[tuple[Completion, ServiceUsage]]]
@@ -47,20 +45,22 @@ class AnswerRequest:
     retry_policy: RetryPolicy
     service: str
     max_tokens: int
-    on_notice: Callable[[str], None] = lambda notice: None
+    on_notice: Callable[[str], None] = ignore_notice
 
     def stream(self) -> Generator[str, None, None]:
-        """Yield the answer's pieces; see `run`. A service that is slow to begin is noted."""
-        slow = f"{self.service}: no answer after {SLOW_S:g} s; still waiting (Ctrl-C stops)"
-        return stream(self.run, slow_s=SLOW_S, on_slow=lambda: self.on_notice(slow))
+        """Yield the answer's pieces; raise `ModelError` if it does not complete.
 
-    async def run(self, emit: Emit) -> None:
-        """Emit the answer's pieces; raise `ModelError` if it does not complete."""
+        `on_notice` gets the lines of `ServiceNotices`.
+        """
+        notices = ServiceNotices(self.service, self.on_notice)
+        return stream(partial(self._run, notices), slow_s=SLOW_S, on_slow=notices.tell_slow)
+
+    async def _run(self, notices: ServiceNotices, emit: Emit) -> None:
         reservation = self.meter.reserve(0.0)
         try:
             answer = await self.retry_policy.run(
                 lambda: self._attempt(emit, reservation),
-                on_retry=lambda error: self.on_notice(f"{self.service}: {error}; trying again"),
+                on_retry=notices.tell_retry,
             )
         except RequestFailed as failed:
             raise ModelError(f"{self.service}: {failed}") from None
@@ -76,8 +76,9 @@ class AnswerRequest:
 
         def emit_and_note(piece: str) -> None:
             nonlocal emitted
-            emitted = emitted or bool(piece)
-            emit(piece)
+            if piece:
+                emitted = True
+                emit(piece)
 
         reservation.renew()
         try:

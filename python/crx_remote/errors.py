@@ -8,6 +8,7 @@ received so far).
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -74,6 +75,8 @@ def translate_errors(sdk: ModuleType, *, service: str, model: str, key: str) -> 
     except sdk.APIStatusError as error:
         raise _from_status(error, service=service, model=model, key=key) from None
     except sdk.APIConnectionError as error:
+        if tls := _tls_error(error):
+            raise ModelError(f"{service}: TLS fails ({tls}); check the address") from None
         # By name: the SDKs moved from one HTTP library to another that kept the names.
         cause = type(error.__cause__).__name__
         unreachable = cause in ("ConnectError", "ConnectTimeout", "UnsupportedProtocol")
@@ -89,6 +92,15 @@ def translate_errors(sdk: ModuleType, *, service: str, model: str, key: str) -> 
         if not any(kind.__name__ == "TransportError" for kind in type(error).__mro__):
             raise
         raise TransientError(INCOMPLETE_RESPONSE, lost=True) from None
+
+
+def _tls_error(error: BaseException | None) -> str:
+    """Return why no TLS connection was made, if that is the cause of an error, else ""."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    if error is None or isinstance(error, ssl.SSLEOFError):  # the connection was cut
+        return ""
+    return str(getattr(error, "verify_message", "") or error.reason or error).lower()
 
 
 def _from_status(error: Any, *, service: str, model: str, key: str) -> Exception:

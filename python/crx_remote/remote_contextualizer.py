@@ -25,6 +25,7 @@ from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.completion import Completion
 from crx_remote.errors import refuse_below
+from crx_remote.notices import SLOW_S, ServiceNotices, ignore_notice
 from crx_remote.remote_requests import (
     ChunkRequests,
     DocumentRequests,
@@ -152,6 +153,7 @@ class RemoteContextualizer(Generic[Client]):
         self._retry_policy = retry_policy or RetryPolicy()
         self._meter = Meter(cap_dollars=cap_dollars)
         self._circuit_breaker = CircuitBreaker(client.service.name)
+        self.notify(ignore_notice)
 
     @property
     def fingerprint(self) -> str:
@@ -169,6 +171,10 @@ class RemoteContextualizer(Generic[Client]):
         """The host that documents are sent to."""
         return self._client.service.destination
 
+    def notify(self, on_notice: Callable[[str], None]) -> None:
+        """Call `on_notice` with the lines of `ServiceNotices` about the documents that follow."""
+        self._notices = ServiceNotices(self._client.service.name, on_notice)
+
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context per chunk, in order; "failed" if the model gave no answer.
 
@@ -181,7 +187,11 @@ class RemoteContextualizer(Generic[Client]):
         if self._group_prompt:
             yield from self._group_requests(self._group_prompt).situate(document, chunks)
             return
-        yield from stream(partial(self._situate, document, chunks))
+        yield from stream(
+            partial(self._situate, document, chunks),
+            slow_s=SLOW_S,
+            on_slow=self._notices.tell_slow,
+        )
 
     def with_prompt(self, prompt: Prompt) -> RemoteContextualizer[Client]:
         """Return a contextualizer with another prompt that shares the meter and its cap."""
@@ -215,6 +225,7 @@ class RemoteContextualizer(Generic[Client]):
                     meter=self._meter,
                     retry_policy=self._retry_policy,
                     circuit_breaker=self._circuit_breaker,
+                    notices=self._notices,
                     width=self._width,
                     warm_first=part.warm_first,
                 )
@@ -238,6 +249,7 @@ class RemoteContextualizer(Generic[Client]):
             meter=self._meter,
             retry_policy=self._retry_policy,
             circuit_breaker=self._circuit_breaker,
+            notices=self._notices,
             width=self._width,
             counts=self._line_counts,
         )

@@ -34,6 +34,7 @@ from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.completion import Completion
 from crx_remote.errors import RequestFailed, TransientError
+from crx_remote.notices import SLOW_S, ServiceNotices
 from crx_remote.pool import OrderedPool
 from crx_remote.retry import CircuitBreaker, RetryPolicy
 from crx_remote.stream import stream
@@ -85,6 +86,7 @@ class ChunkRequests(Generic[Asked]):
     meter: Meter
     retry_policy: RetryPolicy
     circuit_breaker: CircuitBreaker
+    notices: ServiceNotices
     width: int
     warm_first: bool
     too_long: set[int] = field(default_factory=set)
@@ -105,7 +107,9 @@ class ChunkRequests(Generic[Asked]):
         chunk, reservation = self.chunks[at], self._reservations.pop(at)
 
         async def ask(attempt: int) -> Completion:
-            tries = self.retry_policy.run(lambda: self._ask(at, attempt > 1, reservation))
+            tries = self.retry_policy.run(
+                lambda: self._ask(at, attempt > 1, reservation), on_retry=self.notices.tell_retry
+            )
             return await self.circuit_breaker.guard(tries)
 
         try:
@@ -272,6 +276,7 @@ class GroupRequests:
     meter: Meter
     retry_policy: RetryPolicy
     circuit_breaker: CircuitBreaker
+    notices: ServiceNotices
     width: int
     counts: LineCounts
 
@@ -288,7 +293,8 @@ class GroupRequests:
         first = 0
         while first < len(prompts):
             group = prompts[first:]
-            with contextlib.closing(stream(partial(self._run, group))) as contexts:
+            asked = stream(partial(self._run, group), slow_s=SLOW_S, on_slow=self.notices.tell_slow)
+            with contextlib.closing(asked) as contexts:
                 yield from enumerate(contexts, first)
             first += len(group)
 
@@ -310,6 +316,7 @@ class GroupRequests:
                 meter=self.meter,
                 retry_policy=self.retry_policy,
                 circuit_breaker=self.circuit_breaker,
+                notices=self.notices,
                 width=self.width,
                 warm_first=False,
             )

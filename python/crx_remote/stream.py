@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+import time
 from collections.abc import Callable, Coroutine, Generator
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from crx.deadline import check_deadline, seconds_left
+from crx.errors import BudgetSpent
 
 T = TypeVar("T")
 
@@ -18,12 +20,12 @@ def stream(
     produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]],
     *,
     slow_s: float = math.inf,
-    on_slow: Callable[[], None] = lambda: None,
+    on_slow: Callable[[float], None] = lambda seconds: None,
 ) -> Generator[T, None, None]:
     """Run a coroutine in a new thread and yield what it emits; closing cancels the coroutine.
 
-    `on_slow` is called if nothing was emitted within the first `slow_s` seconds. Raises
-    `BudgetSpent` at the deadline of the caller.
+    `on_slow` is called once with the seconds for which nothing was emitted: `slow_s`, or those
+    until the deadline of the caller, at which `BudgetSpent` is raised.
 
     A thread, because the caller may run an event loop of its own (a notebook, a server); a daemon
     thread, so that a request without an answer does not keep the process alive.
@@ -49,16 +51,22 @@ def stream(
     thread.start()
     cancel = started.get()
     try:
-        try:
-            item = _receive(results, slow_s)
-        except Empty:
-            on_slow()
-            item = _receive(results)
-        while item is not None:
+        while True:
+            begun = time.monotonic()
+            try:
+                item = _receive(results, slow_s)
+            except (Empty, BudgetSpent) as late:
+                if slow_s < math.inf:
+                    on_slow(time.monotonic() - begun)
+                    slow_s = math.inf
+                if isinstance(late, BudgetSpent):
+                    raise
+                item = _receive(results)
+            if item is None:
+                break
             if isinstance(item, BaseException):
                 raise item
             yield item[0]
-            item = _receive(results)
     finally:
         if thread.is_alive():
             _cancel(cancel)

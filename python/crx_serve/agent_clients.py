@@ -8,24 +8,34 @@ is restored byte by byte, and from any other only what crx put there is taken ou
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-import orjson
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
+import msgspec
+from msgspec import Struct
 
 from crx.config.files import replace_bytes
 from crx.errors import UsageError
+from crx.workers.child import script_command
+from crx_serve.mcp.clients import (
+    CLIENTS,
+    SERVER_NAME,
+    McpClient,
+    ServerCommand,
+    format_settings,
+    parse_settings,
+    with_entry,
+)
 
-NAME = "crx"
+# What a file is made to hold.
+_Edit: TypeAlias = Callable[[bytes], bytes]
+# The tools of Claude Code after which the hook runs.
+_MATCHER = "Edit|MultiEdit|Write"
 _BEGIN, _END = "<!-- crx: begin -->", "<!-- crx: end -->"
 _INSTRUCTION = f"""{_BEGIN}
 Search this machine's indexed files with the crx MCP tools before reading whole files: `search` for
@@ -39,64 +49,55 @@ Action = Literal["write", "restore", "remove", "edit"]
 
 @dataclass(frozen=True, slots=True)
 class AgentClient:
-    """An agent, and its files in the user's folder.
+    """The files in the user's folder of an agent that is one of `CLIENTS`.
 
-    It is there if one of `signs` is. `key` is the object of `settings` that holds servers by name.
-    `is_one_list` says whether program and arguments are one list there. `hooks` is a file of hooks
-    as Claude Code reads them, "" for an agent without any.
+    It is there if one of `signs` is. `settings` has servers as the file of the client has.
+    `hooks` is a file of hooks as Claude Code reads them, "" for an agent without any.
     """
 
-    title: str
+    client: McpClient
     signs: tuple[str, ...]
     settings: str
-    key: str
     instructions: str = ""
     hooks: str = ""
-    is_typed: bool = False
-    is_one_list: bool = False
 
 
 AGENTS = {
     "claude": AgentClient(
-        "Claude Code",
+        CLIENTS["claude"],
         (".claude", ".claude.json"),
         ".claude.json",
-        "mcpServers",
         instructions=".claude/CLAUDE.md",
         hooks=".claude/settings.json",
-        is_typed=True,
     ),
-    "codex": AgentClient(
-        "Codex", (".codex",), ".codex/config.toml", "mcp_servers", ".codex/AGENTS.md"
-    ),
-    "cursor": AgentClient("Cursor", (".cursor",), ".cursor/mcp.json", "mcpServers"),
+    "codex": AgentClient(CLIENTS["codex"], (".codex",), ".codex/config.toml", ".codex/AGENTS.md"),
+    "cursor": AgentClient(CLIENTS["cursor"], (".cursor",), ".cursor/mcp.json"),
     "gemini": AgentClient(
-        "Gemini CLI", (".gemini",), ".gemini/settings.json", "mcpServers", ".gemini/GEMINI.md"
+        CLIENTS["gemini"], (".gemini",), ".gemini/settings.json", ".gemini/GEMINI.md"
     ),
     "opencode": AgentClient(
-        "opencode",
+        CLIENTS["opencode"],
         (".config/opencode",),
         ".config/opencode/opencode.json",
-        "mcp",
         ".config/opencode/AGENTS.md",
-        is_one_list=True,
     ),
-    "vscode": AgentClient(
-        "Visual Studio Code",
-        (".config/Code/User",),
-        ".config/Code/User/mcp.json",
-        "servers",
-        is_typed=True,
-    ),
+    "vscode": AgentClient(CLIENTS["vscode"], (".config/Code/User",), ".config/Code/User/mcp.json"),
     "windsurf": AgentClient(
-        "Windsurf",
+        CLIENTS["windsurf"],
         (".codeium/windsurf",),
         ".codeium/windsurf/mcp_config.json",
-        "mcpServers",
         ".codeium/windsurf/memories/global_rules.md",
     ),
-    "zed": AgentClient("Zed", (".config/zed",), ".config/zed/settings.json", "context_servers"),
+    "zed": AgentClient(CLIENTS["zed"], (".config/zed",), ".config/zed/settings.json"),
 }
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """What a file held before crx wrote it, None without one, what crx wrote, and new folders."""
+
+    before: bytes | None
+    after: bytes | None
+    folders: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,36 +120,31 @@ def found_agents(home: Path) -> list[str]:
 
 
 def plan_install(
-    home: Path, names: Sequence[str], words: Sequence[str], *, index: str
+    home: Path, names: Sequence[str], server: ServerCommand, *, hook: str
 ) -> tuple[list[Change], list[str]]:
-    """Return the changes that give agents the server of these words, and why some have none.
+    """Return the changes that give agents a server, and why some have none.
 
-    A file that already holds what it should is no change.
+    `hook` is the command of a shell that refreshes the index. A file that already holds what it
+    should is no change.
     """
     changes: list[Change] = []
     refused: list[str] = []
     for name in names:
         agent = AGENTS[name]
-        edits: list[tuple[str, Callable[[bytes], bytes]]] = [
-            (agent.settings, partial(_with_server, agent=agent, words=words))
-        ]
-        if agent.instructions:
-            edits.append((agent.instructions, _with_instruction))
-        if agent.hooks:
-            command = shlex.join([words[0], "index", "--index", index, "--quiet"])
-            edits.append((agent.hooks, partial(_with_hook, command=command)))
-        own: list[Change] = []
+        edits: dict[str, _Edit] = {
+            agent.settings: partial(
+                with_entry,
+                client=agent.client,
+                entry=server.entry(agent.client),
+                name=agent.settings,
+            ),
+            agent.instructions: _with_instruction,
+            agent.hooks: partial(_with_hook, command=hook, name=agent.hooks),
+        }
         try:
-            for file, edit in edits:
-                path = home / file
-                before = _read(path)
-                after = edit(before or b"")
-                if after != before:
-                    own.append(Change(name, path, "write", after))
+            changes += _plan_edits(home, name, edits, action="write")
         except UsageError as error:
-            refused.append(f"{agent.title}: {error}")
-            continue
-        changes += own
+            refused.append(f"{agent.client.title}: {error}")
     return changes, refused
 
 
@@ -158,53 +154,70 @@ def plan_uninstall(home: Path, names: Sequence[str], record: Path) -> list[Chang
     changes: list[Change] = []
     for name in names:
         agent = AGENTS[name]
-        for file in filter(None, (agent.settings, agent.instructions, agent.hooks)):
-            path = home / file
-            now = _read(path)
-            if now is None:
-                continue
-            known = kept.get(str(path))
-            if known and base64.b64decode(known["after"]) == now:
-                before = None if known["before"] is None else base64.b64decode(known["before"])
-                action: Action = "remove" if before is None else "restore"
-                changes.append(Change(name, path, action, before))
-                continue
-            after = _without_ours(now, path, agent)
-            if after != now:
-                changes.append(Change(name, path, "edit", after))
+        edits: dict[str, _Edit] = {
+            agent.settings: partial(_without_entry, client=agent.client),
+            agent.instructions: _without_instruction,
+            agent.hooks: _without_hook,
+        }
+        for change in _plan_edits(home, name, edits, action="edit"):
+            known = kept.get(str(change.path))
+            if known is None or known.after != _read(change.path):
+                changes.append(change)
+            elif known.before is None:
+                changes.append(Change(name, change.path, "remove", None))
+            else:
+                changes.append(Change(name, change.path, "restore", known.before))
+    return changes
+
+
+def _plan_edits(
+    home: Path, name: str, edits: Mapping[str, _Edit], *, action: Action
+) -> list[Change]:
+    """Return the changes of the files that an agent has and that are not as the edits make them."""
+    changes = []
+    for file, edit in edits.items():
+        path = home / file
+        before = _read(path) if file else None
+        if file and (before is not None or action == "write"):
+            after = edit(before or b"")
+            if after != before:
+                changes.append(Change(name, path, action, after))
     return changes
 
 
 def apply_changes(changes: Sequence[Change], record: Path, *, home: Path) -> None:
     """Make the changes, and record what files held before the first of crx's."""
-    kept = _read_record(record)
+    earlier = _read_record(record)
+    kept = dict(earlier)
     for change in changes:
-        before = _read(change.path)
         known = kept.pop(str(change.path), None)
         if change.action == "write":
+            before = _read(change.path)
             # What an earlier installation wrote is not what the file held before.
-            is_ours = known and before == base64.b64decode(known["after"])
-            original = known["before"] if known and is_ours else _encode(before)
-            folders = known["folders"] if known and is_ours else _missing_folders(change.path, home)
-            kept[str(change.path)] = {
-                "before": original,
-                "after": _encode(change.content),
-                "folders": folders,
-            }
+            is_ours = known is not None and before == known.after
+            kept[str(change.path)] = Kept(
+                before=known.before if known and is_ours else before,
+                after=change.content,
+                folders=known.folders if known and is_ours else _missing_folders(change.path, home),
+            )
     # First what can be taken back, then what is to be taken back.
     if any(change.action == "write" for change in changes):
         _write_record(record, kept)
-    earlier = _read_record(record)
     for change in changes:
         if change.content is not None:
             replace_bytes(change.path.resolve(), change.content)
         else:
             change.path.unlink()
-        if change.action != "write":
-            for folder in earlier.get(str(change.path), {}).get("folders", []):
-                if Path(folder).is_dir() and not any(Path(folder).iterdir()):
-                    Path(folder).rmdir()
+        known = earlier.get(str(change.path))
+        if known is not None and change.action != "write":
+            _remove_empty(map(Path, known.folders))
     _write_record(record, kept)
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _missing_folders(path: Path, home: Path) -> list[str]:
@@ -221,17 +234,17 @@ def _read(path: Path) -> bytes | None:
         raise UsageError(f"{path}: {error.strerror}") from None
 
 
-def _encode(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode()
-
-
-def _read_record(record: Path) -> dict[str, Any]:
+def _read_record(record: Path) -> dict[str, Kept]:
     data = _read(record)
-    kept: dict[str, Any] = orjson.loads(data) if data else {}
-    return kept
+    try:
+        return msgspec.json.decode(data, type=dict[str, Kept]) if data else {}
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{record}: is damaged ({error}); delete it, and what files held before is not restored"
+        ) from None
 
 
-def _write_record(record: Path, kept: Mapping[str, Any]) -> None:
+def _write_record(record: Path, kept: Mapping[str, Kept]) -> None:
     """Write the record, for its user alone: settings of agents may hold secrets."""
     if not kept:
         record.unlink(missing_ok=True)
@@ -239,89 +252,82 @@ def _write_record(record: Path, kept: Mapping[str, Any]) -> None:
     record.parent.mkdir(parents=True, exist_ok=True)
     if not record.exists():
         os.close(os.open(record, os.O_CREAT | os.O_WRONLY, 0o600))
-    replace_bytes(record, orjson.dumps(kept))
+    replace_bytes(record, msgspec.json.encode(kept))
 
 
-def _entry(agent: AgentClient, words: Sequence[str]) -> dict[str, Any]:
-    if agent.is_one_list:
-        return {"type": "local", "command": [*words], "enabled": True}
-    typed = {"type": "stdio"} if agent.is_typed else {}
-    return {**typed, "command": words[0], "args": [*words[1:]]}
-
-
-def _with_server(data: bytes, agent: AgentClient, words: Sequence[str]) -> bytes:
-    settings = _parse(data, agent.settings)
-    servers = settings.setdefault(agent.key, {})
-    if not isinstance(servers, dict):
-        raise UsageError(f'{agent.settings}: "{agent.key}" is no object; add the entry by hand')
-    if servers.get(NAME) == _entry(agent, words):
+def _without_entry(data: bytes, client: McpClient) -> bytes:
+    try:
+        settings = parse_settings(data, is_toml=client.is_toml, name="")
+    except UsageError:  # nothing that crx can have written
         return data
-    servers[NAME] = _entry(agent, words)
-    return _format(settings, agent.settings)
+    servers = settings.get(client.key)
+    if not isinstance(servers, MutableMapping) or servers.pop(SERVER_NAME, None) is None:
+        return data
+    return format_settings(settings, is_toml=client.is_toml).encode()
 
 
 def _with_instruction(data: bytes) -> bytes:
-    text = _without_block(data.decode("utf-8", "surrogateescape"))
+    text = _without_instruction(data).decode("utf-8", "surrogateescape")
     gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
     return f"{text}{gap}{_INSTRUCTION}".encode("utf-8", "surrogateescape")
 
 
-def _with_hook(data: bytes, command: str) -> bytes:
-    settings = _parse(data, "hooks")
-    hooks = settings.setdefault("hooks", {}).setdefault("PostToolUse", [])
-    own = {"matcher": "Edit|MultiEdit|Write", "hooks": [{"type": "command", "command": command}]}
-    if own in hooks:
+def _without_instruction(data: bytes) -> bytes:
+    head, begin, rest = data.partition(_BEGIN.encode())
+    if not begin:
         return data
-    hooks[:] = [each for each in hooks if not _is_own_hook(each)]
-    hooks.append(own)
-    return _format(settings, ".json")
+    return head + rest.partition(_END.encode())[2].removeprefix(b"\n")
+
+
+def _with_hook(data: bytes, command: str, name: str) -> bytes:
+    settings = parse_settings(data, is_toml=False, name=name)
+    hooks = settings.setdefault("hooks", {})
+    after_tools = hooks.setdefault("PostToolUse", []) if isinstance(hooks, dict) else None
+    if not isinstance(after_tools, list):
+        raise UsageError(f'{name}: "hooks" has no list "PostToolUse"; add the hook by hand')
+    own = {"matcher": _MATCHER, "hooks": [{"type": "command", "command": command}]}
+    if own in after_tools:
+        return data
+    hooks["PostToolUse"] = [*(each for each in after_tools if not _is_own_hook(each)), own]
+    return format_settings(settings, is_toml=False).encode()
+
+
+def _without_hook(data: bytes) -> bytes:
+    try:
+        settings = parse_settings(data, is_toml=False, name="")
+    except UsageError:  # nothing that crx can have written
+        return data
+    match settings:
+        case {"hooks": {"PostToolUse": [*after_tools]}} if any(map(_is_own_hook, after_tools)):
+            others = [each for each in after_tools if not _is_own_hook(each)]
+            settings["hooks"]["PostToolUse"] = others
+        case _:
+            return data
+    return format_settings(settings, is_toml=False).encode()
 
 
 def _is_own_hook(hook: Any) -> bool:
-    commands = [each.get("command", "") for each in hook.get("hooks", [])]
-    return any(" index --index " in each and "crx" in each for each in commands)
+    """Return whether a hook is one that `_with_hook` has written, of whichever index."""
+    match hook:
+        case {"matcher": str(matcher), "hooks": [{"command": str(command)}]}:
+            return matcher == _MATCHER and _is_own_command(command)
+    return False
 
 
-def _without_ours(data: bytes, path: Path, agent: AgentClient) -> bytes:
-    """Return the bytes of a file without what crx put there, as they are if there is nothing."""
-    if path.suffix == ".md":
-        text = data.decode("utf-8", "surrogateescape")
-        return _without_block(text).encode("utf-8", "surrogateescape")
+def hook_command(program: Sequence[str], *, index: str, environment: Mapping[str, str]) -> str:
+    """Return the command of a shell that refreshes an index."""
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    words = (*program, "index", "--index", index, "--quiet")
+    return shlex.join((*(("env", *variables) if variables else ()), *words))
+
+
+def _is_own_command(command: str) -> bool:
+    """Return whether `hook_command` makes such a command."""
     try:
-        settings = _parse(data, path.name)
-    except UsageError:  # nothing that crx can have written
-        return data
-    before = len(str(settings))
-    if isinstance(settings.get(agent.key), dict):
-        settings[agent.key].pop(NAME, None)
-    hooks = settings.get("hooks")
-    if path.name == Path(agent.hooks).name and isinstance(hooks, dict) and "PostToolUse" in hooks:
-        hooks["PostToolUse"] = [one for one in hooks["PostToolUse"] if not _is_own_hook(one)]
-    return data if len(str(settings)) == before else _format(settings, path.name)
-
-
-def _without_block(text: str) -> str:
-    head, begin, rest = text.partition(_BEGIN)
-    if not begin:
-        return text
-    return head + rest.partition(_END)[2].removeprefix("\n")
-
-
-def _parse(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        text = data.decode("utf-8")
-        if name.endswith(".toml"):
-            return tomlkit.parse(text)
-        settings = json.loads(text) if text.strip() else {}
-    except (ValueError, TOMLKitError) as error:
-        kind = "TOML" if name.endswith(".toml") else "plain JSON"
-        raise UsageError(f"{name}: not {kind} ({error}); add the entry by hand") from None
-    if not isinstance(settings, dict):
-        raise UsageError(f"{name}: not an object; add the entry by hand")
-    return settings
-
-
-def _format(settings: Mapping[str, Any], name: str) -> bytes:
-    if name.endswith(".toml"):
-        return tomlkit.dumps(settings).encode()
-    return (json.dumps(settings, indent=2, ensure_ascii=False) + "\n").encode()
+        *program, verb, option, _, quiet = shlex.split(command)
+    except ValueError:
+        return False
+    is_crx = bool(program) and (
+        Path(program[-1]).name in ("crx", "crx.exe") or program[-1] == script_command("crx")[-1]
+    )
+    return is_crx and (verb, option, quiet) == ("index", "--index", "--quiet")

@@ -1,9 +1,14 @@
-"""`POST /v1/ask`: an answer as server-sent events `delta`, `citation`, `done` and `error`."""
+"""`POST /v1/ask`: an answer as server-sent events.
+
+They are `delta`, `citation` and `delay`, then `done` or `error`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -18,6 +23,13 @@ from crx_serve.requests import AskQuery, decode_body
 from crx_serve.responses import AnswerCitation
 from crx_serve.service import SearchService
 from crx_serve.threads import RequestThreads
+
+
+class Delay(NamedTuple):
+    """What delays an answer, in a line."""
+
+    text: str
+
 
 _decoder = msgspec.json.Decoder(AskQuery)
 
@@ -57,19 +69,55 @@ class _EventStream(StreamingResponse):
 
 async def _encode_events(events: AnswerEvents, threads: RequestThreads) -> AsyncIterator[bytes]:
     try:
-        while (item := await threads.run(_next_item, events)) is not None:
-            yield _encode_item(item)
+        async with contextlib.aclosing(follow_answer(events, threads)) as items:
+            async for item in items:
+                yield _encode_item(item)
         yield _encode("done", events.finished)
     except EXPECTED as error:
         yield _encode("error", describe_failure(error))
+
+
+async def follow_answer(
+    events: AnswerEvents, threads: RequestThreads
+) -> AsyncGenerator[str | AnswerCitation | Delay, None]:
+    """Yield the items of an answer, and what delays them, as soon as it is told."""
+    loop = asyncio.get_running_loop()
+    delays: asyncio.Queue[str] = asyncio.Queue()
+    events.delays.listen = lambda line: _call_in(loop, delays.put_nowait, line)
+    item = asyncio.ensure_future(threads.run(_next_item, events))
+    delay = asyncio.ensure_future(delays.get())
+    try:
+        while True:
+            await asyncio.wait((item, delay), return_when=asyncio.FIRST_COMPLETED)
+            if delay.done():
+                yield Delay(delay.result())
+                delay = asyncio.ensure_future(delays.get())
+                continue
+            if (found := item.result()) is None:
+                return
+            yield found
+            item = asyncio.ensure_future(threads.run(_next_item, events))
+    finally:
+        item.cancel()
+        delay.cancel()
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, function: Callable[[str], None], line: str) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody listens
+        loop.call_soon_threadsafe(function, line)
 
 
 def _next_item(items: AnswerEvents) -> str | AnswerCitation | None:
     return next(items, None)
 
 
-def _encode_item(item: str | AnswerCitation) -> bytes:
-    return _encode("delta", {"text": item}) if isinstance(item, str) else _encode("citation", item)
+def _encode_item(item: str | AnswerCitation | Delay) -> bytes:
+    match item:
+        case Delay():
+            return _encode("delay", {"text": item.text})
+        case str():
+            return _encode("delta", {"text": item})
+    return _encode("citation", item)
 
 
 def _encode(name: str, data: object) -> bytes:

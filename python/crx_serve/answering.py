@@ -52,8 +52,11 @@ class Answerer:
         generator, slots = self._load()
         if not slots.acquire(blocking=False):
             raise Busy("the model is answering another question; try again")
-        stream = AnswerStream(quoted, lambda: contextlib.nullcontext(generator))
-        return AnswerEvents(stream, passages, on_close=slots.release)
+        delays = DelayedLines()
+        stream = AnswerStream(
+            quoted, lambda: contextlib.nullcontext(generator), on_delay=delays.tell
+        )
+        return AnswerEvents(stream, passages, delays=delays, on_close=slots.release)
 
     def close(self) -> None:
         """Release the model."""
@@ -72,11 +75,23 @@ class Answerer:
             return self._loaded, self._slots
 
 
+class DelayedLines:
+    """Hands lines on what delays an answer to whoever listens; any thread may tell one."""
+
+    def __init__(self) -> None:
+        self.listen: Callable[[str], None] = lambda line: None
+
+    def tell(self, line: str) -> None:
+        """Hand on a line."""
+        self.listen(line)
+
+
 class AnswerEvents:
     """An answer in progress: iterating yields its text and each citation when it is first made.
 
-    After the last item, `finished` is the whole answer. Any thread may take the next item, and
-    close the answer.
+    After the last item, `finished` is the whole answer. `passages` are those that it is made from,
+    best first, and `delays` tells what delays it, while an item is waited for. Any thread may take
+    the next item, and close the answer.
     """
 
     def __init__(
@@ -84,10 +99,12 @@ class AnswerEvents:
         stream: AnswerStream,
         passages: Sequence[FoundPassage],
         *,
+        delays: DelayedLines,
         on_close: Callable[[], None],
     ) -> None:
         self._stream = stream
-        self._passages = passages
+        self.passages = passages
+        self.delays = delays
         self._on_close: Callable[[], None] | None = on_close
         self._items = self._iterate()
         self._lock = threading.Lock()
@@ -131,6 +148,6 @@ class AnswerEvents:
         )
 
     def _describe(self, citation: Citation) -> AnswerCitation:
-        passage = self._passages[citation.number - 1]
+        passage = self.passages[citation.number - 1]
         values = {each: getattr(citation, each) for each in _CITATION_FIELDS}
         return AnswerCitation(index=passage.index, id=passage.id, url=passage.url, **values)

@@ -13,8 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crx.errors import UsageError
 
-# The attributes of a page that hold paths of this server. Text of documents cannot hold one: its
-# quotes are escaped.
+# The attributes of a page that hold paths of this server. A page escapes the quotes of documents'
+# text.
 _LINKS = re.compile(rb'\b(href|src|action|formaction)="/(?!/)')
 _ROOT_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 
@@ -57,8 +57,12 @@ class _Rewriting:
         """Send a message of the application."""
         if message["type"] == "http.response.start":
             headers = [self._redirected(*header) for header in message.get("headers", ())]
-            kinds = [value for name, value in headers if name.lower() == b"content-type"]
-            self._is_page = any(kind.startswith(b"text/html") for kind in kinds)
+            values = {name.lower(): value for name, value in headers}
+            # The file of a document has a name of its own, and is sent as it is.
+            is_file = b"content-disposition" in values
+            self._is_page = (
+                values.get(b"content-type", b"").startswith(b"text/html") and not is_file
+            )
             message = {**message, "headers": headers}
             if self._is_page:  # its length is known with its body
                 self._start = message

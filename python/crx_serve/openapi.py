@@ -87,7 +87,7 @@ def _describe_page(schemas: dict[str, Any], components: dict[str, Any]) -> dict[
 
 def _describe_ask(schemas: dict[str, Any]) -> dict[str, object]:
     return {
-        "summary": "Answer a question, as server-sent events: delta, citation, done, error.",
+        "summary": "Answer a question, as server-sent events: delta, citation, delay, done, error.",
         "requestBody": _body(schemas[_name(AskQuery)]),
         "responses": _responses("text/event-stream", {"type": "string"}, schemas),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 
 import chat_server
@@ -10,6 +11,7 @@ import pytest
 from command_line import BREAD, WHALES, Crx, Done
 from local_server import Fault
 
+from crx.cli.output import print_note
 from crx_remote.retry import RetryPolicy
 
 QUESTION = "what do blue whales eat?"
@@ -78,12 +80,35 @@ def test_a_failing_server_is_told_at_once_with_the_passages_to_read(
     server.fault = lambda asked, body: Fault(status, message="overloaded")
     with chat_server.serving(server) as url:
         done = ask(crx, f"openai:{url}/v1#{chat_server.MODEL}")
-    first, *_, found, last = done.err.splitlines()
+    first, found, last = done.err.splitlines()
     assert (done.code, done.out) == (7, "")
     assert str(status) in first
     assert first.endswith("; trying again")
     assert found == "crx: the answer would be in docs/whales.md:3"
     assert str(status) in last
+
+
+def test_passages_are_told_while_a_server_hangs(crx: Crx, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("openai", exc_type=ImportError)
+    monkeypatch.setattr("crx_remote.completion.SLOW_S", 0.01)
+    found = threading.Event()
+    server = chat_server.ChatServer()
+    server.answer = lambda body: "Krill [1]."
+    server.fault = lambda asked, body: None if found.wait(30) else Fault(500)
+
+    def note(text: str) -> None:
+        print_note(text)
+        if "would be in" in text:
+            found.set()
+
+    monkeypatch.setattr("crx.cli.ask.print_note", note)
+    with chat_server.serving(server) as url:
+        done = ask(crx, f"openai:{url}/v1#{chat_server.MODEL}")
+    assert (done.code, done.out.splitlines()[0]) == (0, "Krill [1].")
+    assert done.err == (
+        f"crx: openai:{url}/v1: nothing received for 0 s yet\n"
+        "crx: the answer would be in docs/whales.md:3\n"
+    )
 
 
 def test_an_interrupt_leaves_the_text_so_far(crx: Crx, monkeypatch: pytest.MonkeyPatch) -> None:

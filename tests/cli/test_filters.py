@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import unicodedata
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from command_line import Crx
+from command_line import Crx, Done
 
 from crx.cli.filters import parse_where
 from crx.errors import UsageError
@@ -113,4 +114,14 @@ def test_fields_of_the_query_limit_a_search(crx: Crx, indexed: Path) -> None:
     ):
         done = crx("search", "krill steam", *fields.split(), "--files-only")
         assert sorted(done.out.split()) == files, fields
-    assert crx("search", "krill", "after:soon").code == 2
+        prompted = json.loads(crx("prompt", f"krill steam {fields}", "--json").out)
+        found = [os.path.relpath(each["uri"]) for each in prompted["passages"]]
+        assert sorted(found) == files, fields
+        assert prompted["question"] == "krill steam"
+    refused = crx("search", "krill", "after:soon")
+    assert (refused.code, refused.err) == (
+        2,
+        "crx: after:soon: want a date, such as 2024-05-31, or an age: 30d, 2w, 6mo, 1y\n",
+    )
+    asked = crx("ask", "what", "is", "krill", "ext:md", "--whole", "--with", "fake:")
+    assert asked == Done(2, "", "crx: --whole reads all documents; leave out ext:\n")

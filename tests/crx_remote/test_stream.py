@@ -60,15 +60,34 @@ def test_a_stream_that_begins_late_is_told_once_and_keeps_its_order() -> None:
         emit(1)
         emit(2)
 
-    assert list(stream(produce, slow_s=0, on_slow=told.set)) == [1, 2]
+    assert list(stream(produce, slow_s=0, on_slow=lambda seconds: told.set())) == [1, 2]
+
+
+def test_a_stream_that_stops_in_the_middle_is_told_once() -> None:
+    told = threading.Event()
+    waited: list[float] = []
+
+    async def produce(emit: Callable[[int], None]) -> None:
+        emit(1)
+        while not told.is_set():
+            await asyncio.sleep(0)
+        emit(2)
+
+    def tell(seconds: float) -> None:
+        waited.append(seconds)
+        told.set()
+
+    assert list(stream(produce, slow_s=0.05, on_slow=tell)) == [1, 2]
+    assert len(waited) == 1
+    assert waited[0] >= 0.05
 
 
 def test_a_stream_that_begins_in_time_is_not_told_slow() -> None:
     async def produce(emit: Callable[[int], None]) -> None:
         emit(1)
 
-    slow: list[str] = []
-    assert list(stream(produce, slow_s=60, on_slow=lambda: slow.append("slow"))) == [1]
+    slow: list[float] = []
+    assert list(stream(produce, slow_s=60, on_slow=slow.append)) == [1]
     assert not slow
 
 

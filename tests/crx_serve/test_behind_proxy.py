@@ -59,6 +59,18 @@ def test_links_of_a_server_below_a_path_lead_below_it_and_work(service: SearchSe
         assert client.get("/my/searching").status == 404
 
 
+def test_an_original_is_sent_as_it_is(tmp_path: Path, service: SearchService) -> None:
+    original = b'<p>Whales <a href="/krill">eat</a> krill.</p>'
+    (tmp_path / "page.html").write_bytes(original)
+    service.index("i").add(tmp_path / "page.html")
+    with serving_app(opened(service, root="/search")) as client:
+        page = client.get("/search/?q=whales").body.decode()
+        links = re.findall(r'href="(/search/original/[^"]+)"', page)
+        assert original in [client.get(link).body for link in links]
+        failed = client.get("/search/original/none").body
+        assert b'href="/search/assets/page.css"' in failed
+
+
 def test_a_sign_in_below_a_path_leads_below_it(service: SearchService) -> None:
     with serving_app(opened(service, root="/search", token=TOKEN)) as client:
         answer = client.get("/search/?q=krill", accept="text/html")

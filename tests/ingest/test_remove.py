@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 
 import pytest
@@ -88,6 +90,35 @@ def test_a_glob_and_a_name_with_wildcards_stay_away_and_nothing_else(crx: CrxHer
     crx("remove", "docs/*.txt")
     crx("index", "-q")
     assert documents(crx)[:3] == ["docs/a.md", "docs/sub/c.md", "docs/x1.md"]
+
+
+@pytest.mark.parametrize(
+    ("names", "printed"),
+    [
+        (["docs/*.txt"], "crx index docs --exclude ''"),
+        (["docs/*.txt", "docs/sub/*"], "crx index docs --exclude '/*.txt'"),
+        (["docs/my file.md"], "crx index 'docs/my file.md'"),
+        (["docs/x[1].md"], "crx index 'docs/x[1].md'"),
+    ],
+)
+def test_the_step_that_is_printed_takes_back_what_was_removed_last(
+    crx: CrxHere, names: list[str], printed: str
+) -> None:
+    for name in ("my file.md", "x[1].md"):
+        (crx.folder / "docs" / name).write_text("# Mine\n\nPlankton.\n")
+    for index in ([], ["--index", "other.crx"]):
+        crx("index", "-q", "docs", *index)
+        before = crx("status", "--documents", *index).out
+        for name in names[:-1]:
+            crx("remove", name, *index)
+        kept = crx("status", "--documents", *index).out
+        done = crx("remove", names[-1], *index)
+        assert crx("status", "--documents", *index).out != kept
+        step = re.findall(r'"(.*?)" takes it back', done.err)[0]
+        assert step == printed.replace("crx index", " ".join(["crx index", *index]))
+        crx(*shlex.split(step)[1:], "-q")
+        assert crx("status", "--documents", *index).out == kept
+        assert (before == kept) is (len(names) == 1)
 
 
 def test_index_without_a_path_refreshes_what_was_indexed(crx: CrxHere) -> None:

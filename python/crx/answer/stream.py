@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -22,9 +23,9 @@ class AnswerStream:
     """An answer in progress: iterating yields its text, `answer` contains what was received so far.
 
     `load` opens the generator; it is not called if there are no passages. `on_notice` is called
-    with the host and the size before texts are sent to another machine, and with what happens
-    while the answer is waited for. Iterating raises `ModelError` if the generator fails, after the
-    text that it had produced.
+    with the host and the size before texts are sent to another machine, `on_delay` with what
+    delays the answer, by default `on_notice`. Iterating raises `ModelError` if the generator fails,
+    after the text that it had produced.
     """
 
     def __init__(
@@ -33,10 +34,12 @@ class AnswerStream:
         load: Callable[[], AbstractContextManager[Generator]],
         *,
         on_notice: Callable[[str], None] | None = None,
+        on_delay: Callable[[str], None] | None = None,
     ) -> None:
         self._quoted = quoted
         self._load = load
         self._on_notice = on_notice or (lambda notice: None)
+        self._on_delay = on_delay or self._on_notice
         self._notes = quoted.notes
         self._citations = CitationFilter(len(quoted.passages))
         self._text = ""
@@ -53,7 +56,8 @@ class AnswerStream:
             self._notes += generator.notes if isinstance(generator, Annotated) else ()
             self._announce(generator)
             if isinstance(generator, Notifying):
-                generator.notify(self._on_notice)
+                generator = copy.copy(generator)  # others may be asking it, too
+                generator.notify(self._on_delay)
             try:
                 for piece in _generate(generator, self._quoted):
                     yield from self._emit(self._citations.feed(_CONTROL.sub("", piece)))

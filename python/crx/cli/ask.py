@@ -35,6 +35,7 @@ from crx.cli.prompt import refuse_choice_of_whole
 from crx.cli.screen import own_screen
 from crx.errors import ModelError
 from crx.index import handle
+from crx.retrieve.query_fields import split_fields
 from crx.show.notes import without_quiet
 from crx.types import Answer, Passage
 
@@ -78,10 +79,12 @@ def command(
     """Answer QUESTION from the passages that are found, with citations; its words need no quotes.
 
     A citation that names no passage is removed and counted. If the documents do not hold the
-    answer, the model is asked to write that, and the exit code is 1.
+    answer, the model is asked to write that, and the exit code is 1. path:, ext:, from:, to:,
+    after: and before: limit the search, as in "crx search".
     """
-    question = " ".join(words)
-    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
+    fields = split_fields(" ".join(words))
+    question = fields.text
+    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions, fields=fields)
     index_path = searchable_index(folder)
     notes = NotePrinter()
     with handle.open(index_path, create=False, settings=parse_settings(assignments)) as index:
@@ -92,10 +95,19 @@ def command(
                 question,
                 k=k,
                 window=parse_window(window or "auto"),
-                where=parse_where(conditions, since=since, before=before),
+                where=parse_where(conditions, since=since, before=before, fields=fields),
             )
         )
-        stream = index.stream_answer(prompt, with_=generator, on_notice=notes.print)
+        found = _FoundPassages(prompt.passages)
+
+        def tell_delay(notice: str) -> None:
+            notes.print(notice)
+            if not stream.answer.text:
+                found.print()
+
+        stream = index.stream_answer(
+            prompt, with_=generator, on_notice=notes.print, on_delay=tell_delay
+        )
         try:
             for text in stream:
                 if not as_json:
@@ -107,7 +119,7 @@ def command(
         except ModelError:
             _print(question, stream, notes, as_json=as_json, complete=False)
             if not stream.answer.text:
-                _print_found(prompt.passages)
+                found.print()
             raise
     _print(question, stream, notes, as_json=as_json, complete=True)
     return 0 if stream.answer.found else 1
@@ -132,11 +144,16 @@ def _print(
         print_note("the answer cites no passage, so that it cannot be checked")
 
 
-def _print_found(passages: Sequence[Passage]) -> None:
-    """Print where the passages are that could not be answered from."""
-    if passages:
-        where = ", ".join(dict.fromkeys(map(location, passages)))
-        print_note(f"the answer would be in {where}")
+class _FoundPassages:
+    """Prints once where the passages are that are not answered from yet."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        self._locations = list(dict.fromkeys(map(location, passages)))
+
+    def print(self) -> None:
+        if self._locations:
+            print_note(f"the answer would be in {', '.join(self._locations)}")
+            self._locations = []
 
 
 def _print_citations(answer: Answer) -> None:

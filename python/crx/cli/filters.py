@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
-import unicodedata
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from crx.errors import UsageError
+from crx.retrieve.query_fields import Conditions, FieldQuery, parse_time, path_glob
 from crx.types import Window
 
 if TYPE_CHECKING:
@@ -36,10 +34,6 @@ compare with numbers, true and false with booleans.\
 
 # Fields that hold dates as texts, of which a year alone is one.
 _DATES = ("date", "modified")
-_AGO = re.compile(r"(\d{1,6})(d|w|mo|y)")
-_DAYS = {"d": 1, "w": 7, "mo": 30, "y": 365}
-_DATE = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d:\d\d(:\d\d)?Z?)?)?)?")
-
 _SIGNS = ("!=", "<=", ">=", "=", "<", ">")
 
 
@@ -56,16 +50,23 @@ def parse_window(text: str) -> Window:
 
 
 def parse_where(
-    conditions: tuple[str, ...], *, here: str = "", since: str = "", before: str = ""
+    conditions: tuple[str, ...],
+    *,
+    here: str = "",
+    since: str = "",
+    before: str = "",
+    fields: FieldQuery | None = None,
 ) -> Where:
     """Return the filter of `FIELD=VALUE`, `FIELD>=VALUE`, ... options; all must hold.
 
-    `since` and `before` are those options: a date, or a time ago such as 30d.
+    `since` and `before` are those options: a date, or a time ago such as 30d. `fields` are those of
+    the query, which take the place of the same conditions of options.
 
     A number is a number, `a,b` is any of; a relative path or glob starts in the folder `here`, by
     default the current one.
     """
-    where: dict[str, dict[str, object]] = {}
+    here = here or os.getcwd()
+    where: Conditions = {}
     for condition in conditions:
         for sign in _SIGNS:
             name, found, value = condition.partition(sign)
@@ -75,49 +76,20 @@ def parse_where(
             raise UsageError(f"--where {condition}: want FIELD=VALUE, or !=, <, <=, >, >=")
         of = where.setdefault(name, {})
         if name == "path" and sign in ("=", "!="):
-            glob = _path_glob(value, here=here or os.getcwd())
-            of["glob" if sign == "=" else "!="] = glob
+            of["glob" if sign == "=" else "!="] = path_glob(value, here=here)
         elif name in _DATES:
             of[sign] = value
         elif sign == "=" and "," in value:
             of["in"] = [_parse_scalar(each) for each in value.split(",")]
         else:
             of[sign] = _parse_scalar(value)
-    if times := _parse_times(since, before, now=datetime.now(timezone.utc)):
-        where.setdefault("modified", {}).update(times)
+    if since:
+        where.setdefault("modified", {})[">="] = parse_time(f"--since {since}")
+    if before:
+        where.setdefault("modified", {})["<"] = parse_time(f"--before {before}")
+    for name, taken in (fields.where(here=here) if fields else {}).items():
+        where.setdefault(name, {}).update(taken)
     return where
-
-
-def _parse_times(since: str, before: str, *, now: datetime) -> dict[str, object]:
-    """Return the condition of `--since` and `--before` on the time of a file."""
-    times = {">=": ("--since", since), "<": ("--before", before)}
-    return {
-        sign: _parse_time(option, text, now=now) for sign, (option, text) in times.items() if text
-    }
-
-
-def _parse_time(option: str, text: str, *, now: datetime) -> str:
-    if ago := _AGO.fullmatch(text):
-        days = int(ago[1]) * _DAYS[ago[2]]
-        moment = now - timedelta(days=min(days, now.toordinal() - 1))
-        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-    if _DATE.fullmatch(text):
-        return text.removesuffix("Z")
-    raise UsageError(
-        f"{option} {text}: want a date, such as 2024-05-31, or an age: 30d, 2w, 6mo, 1y"
-    )
-
-
-def _path_glob(value: str, *, here: str) -> str:
-    is_name = "/" not in value and any(sign in value for sign in "*?[")
-    absolute = value if is_name else _spelled_as_stored(os.path.join(here, value))
-    return absolute.rstrip("/") + "/**" if os.path.isdir(absolute) else absolute
-
-
-def _spelled_as_stored(path: str) -> str:
-    """Return a path in the form in which it exists: a Mac decomposes accented letters."""
-    forms = (unicodedata.normalize(form, path) for form in ("NFC", "NFD"))
-    return next((form for form in (path, *forms) if os.path.lexists(form)), path)
 
 
 def _parse_scalar(text: str) -> str | int | float | bool:

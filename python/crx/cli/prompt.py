@@ -21,6 +21,7 @@ from crx.cli.options import (
 from crx.cli.output import print_json, print_note, print_notes, print_text
 from crx.errors import UsageError
 from crx.index import handle
+from crx.retrieve.query_fields import FieldQuery, split_fields
 
 
 @click.command()
@@ -55,7 +56,9 @@ def command(
     With --whole the documents come in a fixed order and the question last, so that a service that
     caches the beginnings of prompts reads them once.
     """
-    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions)
+    fields = split_fields(question)
+    question = fields.text
+    refuse_choice_of_whole(whole=whole, k=k, window=window, conditions=conditions, fields=fields)
     index_path = searchable_index(folder)
     with handle.open(index_path, create=False, settings=parse_settings(assignments)) as index:
         quoted = (
@@ -65,7 +68,7 @@ def command(
                 question,
                 k=k,
                 window=parse_window(window or "auto"),
-                where=parse_where(conditions, since=since, before=before),
+                where=parse_where(conditions, since=since, before=before, fields=fields),
             )
         )
     if as_json:
@@ -91,10 +94,16 @@ def command(
 
 
 def refuse_choice_of_whole(
-    *, whole: bool, k: int | None, window: str | None, conditions: tuple[str, ...]
+    *,
+    whole: bool,
+    k: int | None,
+    window: str | None,
+    conditions: tuple[str, ...],
+    fields: FieldQuery,
 ) -> None:
-    """Raise `UsageError` for options that choose passages, given together with --whole."""
+    """Raise `UsageError` for options and fields that choose passages, given with --whole."""
     given = {"-k": k is not None, "--window": window is not None, "--where": bool(conditions)}
+    given |= {f"{name}:": True for name, _ in fields.fields}
     if whole and any(given.values()):
         flags = " and ".join(flag for flag, there in given.items() if there)
         raise UsageError(f"--whole reads all documents; leave out {flags}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.index import handle
-from crx.ingest.remove import names_left_out
+from crx.ingest.discover import Root
+from crx.ingest.paths import path_of
+from crx.ingest.remove import find_left_out
 from crx.labels import count_label
 
 
@@ -24,17 +28,31 @@ def command(*, names: tuple[str, ...], folder: str | None, as_json: bool) -> int
     index_path = existing_index(folder)
     with handle.open(index_path, create=False) as index:
         removed = index.remove_matching(*names)
-        left_out = names_left_out(index.store, names)
+        left_out = find_left_out(index.store, names)
     total = sum(removed.values())
     if as_json:
         print_json(
-            {"index": str(index_path), "removed": total, "names": removed, "left_out": left_out}
+            {"index": str(index_path), "removed": total, "names": removed, "left_out": [*left_out]}
         )
     else:
         print_line(f"{display_path(index_path)}: {count_label(total, 'document')} removed")
     for name, count in removed.items():
         if not count:
             print_note(f'{name}: nothing in the index; "crx status --documents" lists what is')
-    for name in left_out:
-        print_note(f'{name}: left out from now on; "crx index {name}" takes it back')
+    for name, roots in left_out.items():
+        taking_back = " && ".join(
+            shlex.join(["crx", "index", *_index_option(folder), *arguments])
+            for arguments in (list(map(_root_arguments, roots)) or [[name]])
+        )
+        print_note(f'{name}: left out from now on; "{taking_back}" takes it back')
     return 0 if total else 1
+
+
+def _index_option(folder: str | None) -> list[str]:
+    return ["--index", folder] if folder else []
+
+
+def _root_arguments(root: Root) -> list[str]:
+    """Return the arguments that have a root with its excludes read again."""
+    excludes = [word for each in root.exclude or ("",) for word in ("--exclude", each)]
+    return [display_path(path_of(root.uri)), *excludes]

@@ -31,7 +31,7 @@ from crx.errors import UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
-from crx.retrieve.query_fields import split_fields
+from crx.retrieve.query_fields import FieldQuery, split_fields
 from crx.show.copies import fold_copies
 from crx.show.excerpt import columns
 from crx.show.notes import choose_notes
@@ -189,8 +189,8 @@ def command(
     """
     screen = own_screen()
     query = " ".join(words)
-    if match is None:
-        query, conditions, since, before = _take_fields(query, conditions, since, before)
+    fields = FieldQuery(query) if match else split_fields(query)
+    query = fields.text
     index_path = searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -202,7 +202,10 @@ def command(
         # Files and lines are listed for the chunks that were found, without what is around them.
         "window": 0 if is_list and window == "auto" else parse_window(window),
         "budget_tokens": None if is_list else budget_tokens,
-        "where": parse_where(conditions, here=screen.folder, since=since, before=before) or None,
+        "where": parse_where(
+            conditions, here=screen.folder, since=since, before=before, fields=fields
+        )
+        or None,
         "legs": legs or LEGS,
         "within_section": within_section,
         "by": "file" if by_file else "passage",
@@ -246,21 +249,6 @@ def command(
     for note in notes:
         print_note(note)
     return 0 if result.passages else 1
-
-
-def _take_fields(
-    query: str, conditions: tuple[str, ...], since: str, before: str
-) -> tuple[str, tuple[str, ...], str, str]:
-    """Return a query without its fields, and the filters that options and fields are."""
-    text, fields = split_fields(query)
-    for name, value in fields:
-        if name == "after":
-            since = value
-        elif name == "before":
-            before = value
-        else:
-            conditions = (*conditions, f"{name}={value}")
-    return text, conditions, since, before
 
 
 def _print_files(

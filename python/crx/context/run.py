@@ -46,6 +46,7 @@ from crx.protocols import (
     Contextualizer,
     Embedder,
     Metered,
+    Notifying,
     Remote,
     Resumable,
 )
@@ -143,6 +144,9 @@ class ContextRun:
         become searchable.
         """
         started = time.monotonic()
+        for contextualizer in self._router.contextualizers:
+            if isinstance(contextualizer, Notifying):
+                contextualizer.notify(self._on_notice)
         pending = self._survey()
         self._begun = self._published = time.monotonic()
         stopped = ""

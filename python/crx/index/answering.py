@@ -75,13 +75,15 @@ class AnsweringIndex(IndexReader):
         *,
         with_: str | Generator = "",
         on_notice: Callable[[str], None] | None = None,
+        on_delay: Callable[[str], None] | None = None,
     ) -> AnswerStream:
         """Return the answer as an iterator over its text. See `ask`.
 
         `on_notice` is called with the host and the size before texts are sent to another machine;
-        the notes of the answer repeat it.
+        the notes of the answer repeat it. `on_delay` is called with what delays the answer: a
+        failure that is retried, a service that is slow; by default that is `on_notice`.
         """
         generator = registry.require_named_generator(with_ or self._settings.generator)
         prompt = self.prompt(question) if isinstance(question, str) else question
         opened = partial(registry.open_generator, generator)
-        return AnswerStream(prompt, opened, on_notice=on_notice)
+        return AnswerStream(prompt, opened, on_notice=on_notice, on_delay=on_delay)

@@ -163,7 +163,8 @@ class IndexReader:
 
         `window` is "auto" (the stretches worth most, within `budget_tokens` together), "grow"
         (each hit up to `window_tokens`), or how many chunks to add on each side.
-        `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"}.
+        `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"};
+        fields in the query, such as `after:30d` of `crx search`, are words here.
         `rerank` turns reranking on or off; None reranks a search of both legs if the setting
         `reranker` is not empty. A reranker that fails while it reads leaves the fused order, and
         a note.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 import orjson
 
 from crx import _native
+from crx.ingest.discover import Root
 from crx.ingest.paths import candidate_uris, compile_glob, is_below, path_of, uri_of
 from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.roots import RememberedRoots
@@ -36,18 +38,23 @@ def remove_matching(store: _native.Store, names: Sequence[str]) -> dict[str, int
     return removed
 
 
-def names_left_out(store: _native.Store, names: Sequence[str]) -> list[str]:
-    """Return the names that are excludes of a remembered root since they were removed."""
+def find_left_out(store: _native.Store, names: Sequence[str]) -> dict[str, list[Root]]:
+    """Return the roots that leave out names since they were removed, by name, without that exclude.
+
+    What is no glob is taken back by its own name, and has no roots.
+    """
     remembered = RememberedRoots.read(store)
-    return [
-        name
-        for name in names
-        if _may_come_back(name)
-        and any(
-            pattern in root.exclude
-            for root, pattern in remembered.patterns(uri_of(name), is_glob=_is_glob(name))
-        )
-    ]
+    found: dict[str, list[Root]] = {}
+    for name in filter(_may_come_back, names):
+        is_glob = _is_glob(name)
+        without = [
+            replace(root, exclude=tuple(each for each in root.exclude if each != pattern))
+            for root, pattern in remembered.patterns(uri_of(name), is_glob=is_glob)
+            if pattern in root.exclude
+        ]
+        if without:
+            found[name] = without if is_glob else []
+    return found
 
 
 def _is_glob(name: str) -> bool:

@@ -98,8 +98,19 @@ def _groups(lines: Sequence[str], apart: Collection[int]) -> Iterator[Sequence[s
 
 def _lines_apart(lines: Sequence[str]) -> Iterator[bool]:
     """Yield for each line whether it is no part of a paragraph, whatever it consists of."""
-    fence = ""
     is_preformatted = False
+    for line, is_fenced in zip(lines, fenced_lines(lines), strict=True):
+        opens = _PREFORMATTED.search(line)
+        is_preformatted = is_preformatted or bool(opens)
+        yield is_fenced or is_preformatted or not line.strip() or _is_heading(line)
+        if line.lower().rfind(_PREFORMATTED_END) > (opens.start() if opens else -1):
+            is_preformatted = False
+
+
+def fenced_lines(lines: Sequence[str]) -> list[bool]:
+    """Return for each line whether it is in a fenced block of code, or begins or ends one."""
+    fence = ""
+    fenced = []
     for line in lines:
         if found := _FENCE.match(line):
             # A fence that names a language opens, also if an opening one is not among the lines.
@@ -107,11 +118,8 @@ def _lines_apart(lines: Sequence[str]) -> Iterator[bool]:
                 fence = found[1]
             elif found[1] == fence:
                 fence = ""
-        opens = _PREFORMATTED.search(line)
-        is_preformatted = is_preformatted or bool(opens)
-        yield bool(found or fence) or is_preformatted or not line.strip() or _is_heading(line)
-        if line.lower().rfind(_PREFORMATTED_END) > (opens.start() if opens else -1):
-            is_preformatted = False
+        fenced.append(bool(found or fence))
+    return fenced
 
 
 def _is_heading(line: str) -> bool:

@@ -15,6 +15,7 @@ from crx_remote.claude.client import ClaudeClient
 from crx_remote.claude.requests import request_settings
 from crx_remote.completion import AnswerRequest, Completion, Emit
 from crx_remote.errors import INCOMPLETE_RESPONSE, TransientError
+from crx_remote.notices import ignore_notice
 from crx_remote.retry import INTERACTIVE_RETRIES, RetryPolicy
 
 DEFAULT = "claude-sonnet-5-5"
@@ -50,7 +51,7 @@ class ClaudeGenerator:
         )
         self._service = ClaudeClient(model, timeout_s=timeout_s, key=key, url=url)
         self._retry_policy = retry_policy or INTERACTIVE_RETRIES
-        self._on_notice: Callable[[str], None] = lambda notice: None
+        self._on_notice: Callable[[str], None] = ignore_notice
         self._meter = Meter()
 
     @property
@@ -70,7 +71,7 @@ class ClaudeGenerator:
         return self._service.destination
 
     def notify(self, on_notice: Callable[[str], None]) -> None:
-        """Call `on_notice` with a line about each failure that is retried."""
+        """Call `on_notice` with the lines of `ServiceNotices`."""
         self._on_notice = on_notice
 
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:

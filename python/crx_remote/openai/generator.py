@@ -18,6 +18,7 @@ from crx_remote.errors import (
     TransientError,
     refuse_below,
 )
+from crx_remote.notices import ignore_notice
 from crx_remote.openai.client import OpenAIClient
 from crx_remote.openai.completions import UNCOUNTED, add_dollars, parse_usage
 from crx_remote.retry import INTERACTIVE_RETRIES, RetryPolicy
@@ -50,7 +51,7 @@ class OpenAIGenerator:
         self._max_tokens = max_tokens
         self._price = price
         self._retry_policy = retry_policy or INTERACTIVE_RETRIES
-        self._on_notice: Callable[[str], None] = lambda notice: None
+        self._on_notice: Callable[[str], None] = ignore_notice
         self._meter = Meter()
 
     @property
@@ -69,7 +70,7 @@ class OpenAIGenerator:
         return self._service.destination
 
     def notify(self, on_notice: Callable[[str], None]) -> None:
-        """Call `on_notice` with a line about each failure that is retried."""
+        """Call `on_notice` with the lines of `ServiceNotices`."""
         self._on_notice = on_notice
 
     def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
@@ -102,7 +103,8 @@ class OpenAIGenerator:
                 async for piece in pieces:
                     emit(reader.read(piece))
         if not reader.finish_reason:
-            raise TransientError(INCOMPLETE_RESPONSE, lost=True)
+            why = INCOMPLETE_RESPONSE if reader.has_begun else INVALID_RESPONSE
+            raise TransientError(why, lost=True)
         answer = Completion(
             "",
             finished=reader.finish_reason != "length",
@@ -115,6 +117,7 @@ class _StreamReader:
     """The finish reason and the usage, collected from the pieces of a stream."""
 
     def __init__(self) -> None:
+        self.has_begun = False
         self.finish_reason = ""
         self.used = UNCOUNTED
 
@@ -123,6 +126,7 @@ class _StreamReader:
 
         The SDK builds its objects unchecked, so a field may be missing or of another type.
         """
+        self.has_begun = True
         try:
             if piece.usage is not None:
                 self.used = parse_usage(piece.usage)

@@ -16,6 +16,7 @@ from crx_serve.agent_clients import (
     Change,
     apply_changes,
     found_agents,
+    hook_command,
     plan_install,
     plan_uninstall,
 )
@@ -45,9 +46,10 @@ def install(*, agents: tuple[str, ...], folder: str | None, dry_run: bool) -> No
     """Give AGENTS, by default those that are found in the user's folder, what they search with."""
     index = str(existing_index(folder).resolve())
     home = Path.home()
-    server = server_command(installed_program(), ["--index", index], environ={})
-    chosen = agents or _found(home)
-    changes, refused = plan_install(home, chosen, server.words, index=index)
+    program = installed_program()
+    server = server_command(program, ["--index", index], environ=os.environ)
+    hook = hook_command(program, index=index, environment=server.environment)
+    changes, refused = plan_install(home, agents or _found(home), server, hook=hook)
     _make(changes, dry_run=dry_run, home=home)
     for reason in refused:
         print_note(reason)
@@ -79,7 +81,7 @@ def _make(changes: list[Change], *, dry_run: bool, home: Path) -> None:
         apply_changes(changes, _record(), home=home)
     for change in changes:
         done = f"would be {_WORDS[change.action]}" if dry_run else _WORDS[change.action]
-        print_line(f"{AGENTS[change.agent].title}: {display_path(change.path)}: {done}")
+        print_line(f"{AGENTS[change.agent].client.title}: {display_path(change.path)}: {done}")
 
 
 def _record() -> Path:

@@ -123,9 +123,9 @@ def install(
 ) -> None:
     """Print what CLIENT needs to start the server, or write it with --merge.
 
-    CLIENT is claude (Claude Code), codex, cursor, gemini (Gemini CLI), vscode, windsurf or zed. The
-    entry names the index by its absolute path, because a client starts its servers in a folder of
-    its own.
+    CLIENT is claude (Claude Code), codex, cursor, gemini (Gemini CLI), opencode, vscode, windsurf
+    or zed. The entry names the index by its absolute path, because a client starts its servers in a
+    folder of its own.
     """
     chosen = CLIENTS[client]
     specs = [_absolute(each) for each in folders or (str(existing_index(None)),)]

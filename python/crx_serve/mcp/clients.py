@@ -17,7 +17,7 @@ from typing import Any, Literal
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from crx.config import replace_text
+from crx.config.files import replace_bytes
 from crx.errors import UsageError
 from crx.workers.child import script_command
 
@@ -37,13 +37,14 @@ class McpClient:
 
     `file` is its settings file, JSON or TOML, relative to a project's folder, or to the user's if
     it begins with `~`. `key` is the object in it that holds the servers by name. `is_typed` says
-    whether an entry names its transport.
+    whether an entry names its transport, `is_one_list` whether program and arguments are one list.
     """
 
     title: str
     file: str
     key: str
     is_typed: bool = False
+    is_one_list: bool = False
 
     @property
     def is_of_user(self) -> bool:
@@ -61,6 +62,7 @@ CLIENTS = {
     "codex": McpClient("Codex", ".codex/config.toml", "mcp_servers"),
     "cursor": McpClient("Cursor", ".cursor/mcp.json", "mcpServers"),
     "gemini": McpClient("Gemini CLI", ".gemini/settings.json", "mcpServers"),
+    "opencode": McpClient("opencode", "opencode.json", "mcp", is_one_list=True),
     "vscode": McpClient("Visual Studio Code", ".vscode/mcp.json", "servers", is_typed=True),
     "windsurf": McpClient("Windsurf", "~/.codeium/windsurf/mcp_config.json", "mcpServers"),
     "zed": McpClient("Zed", ".zed/settings.json", "context_servers"),
@@ -76,6 +78,9 @@ class ServerCommand:
 
     def entry(self, client: McpClient) -> dict[str, object]:
         """Return the entry of the server in a client's settings."""
+        if client.is_one_list:
+            environment = {"environment": dict(self.environment)} if self.environment else {}
+            return {"type": "local", "command": [*self.words], "enabled": True, **environment}
         return {
             **({"type": "stdio"} if client.is_typed else {}),
             "command": self.words[0],
@@ -116,41 +121,56 @@ def server_command(
 
 def settings_text(client: McpClient, entry: Mapping[str, object]) -> str:
     """Return a client's settings file with no other entry."""
-    return _format(client, {client.key: {SERVER_NAME: entry}})
+    return format_settings({client.key: {SERVER_NAME: entry}}, is_toml=client.is_toml)
 
 
 def merge_settings(path: Path, client: McpClient, entry: Mapping[str, object]) -> Merged:
     """Put the entry into a settings file, whose other content stays; returns what was done.
 
-    Comments of TOML stay. Raises `UsageError` if the file is not plain JSON, as with comments in
-    it, which would be lost, or not TOML.
+    Raises `UsageError` as `with_entry` does.
     """
     target = path.resolve()
-    settings = _read(target, client) if target.is_file() else {}
+    data = target.read_bytes() if target.is_file() else b""
+    merged = with_entry(data, client, entry, name=str(path))
+    if merged == data:
+        return "unchanged"
+    before = parse_settings(data, is_toml=client.is_toml, name=str(path)).get(client.key, {})
+    replace_bytes(target, merged)
+    return "replaced" if SERVER_NAME in before else "added"
+
+
+def with_entry(data: bytes, client: McpClient, entry: Mapping[str, object], *, name: str) -> bytes:
+    """Return a settings file with the entry, the same bytes if it has it; other content stays.
+
+    Comments of TOML stay. Raises `UsageError` that begins with `name` if the file is not plain
+    JSON, as with comments in it, which would be lost, or not TOML.
+    """
+    settings = parse_settings(data, is_toml=client.is_toml, name=name)
     servers = settings.setdefault(client.key, {})
     if not isinstance(servers, MutableMapping):
-        raise UsageError(f'{path}: "{client.key}" is not an object; add the entry by hand')
-    before = servers.get(SERVER_NAME)
-    if before == entry:
-        return "unchanged"
+        raise UsageError(f'{name}: "{client.key}" is not an object; add the entry by hand')
+    if servers.get(SERVER_NAME) == entry:
+        return data
     servers[SERVER_NAME] = dict(entry)
-    replace_text(target, _format(client, settings))
-    return "added" if before is None else "replaced"
+    return format_settings(settings, is_toml=client.is_toml).encode()
 
 
-def _read(path: Path, client: McpClient) -> MutableMapping[str, Any]:
+def parse_settings(data: bytes, *, is_toml: bool, name: str) -> MutableMapping[str, Any]:
+    """Return the object that a settings file holds, an empty one for no bytes; `UsageError`."""
     try:
-        text = path.read_text(encoding="utf-8")
-        settings = tomlkit.parse(text) if client.is_toml else json.loads(text or "{}")
-    except (ValueError, TOMLKitError) as error:
-        kind = "TOML" if client.is_toml else "plain JSON"
-        raise UsageError(f"{path}: not {kind} ({error}); add the entry by hand") from None
+        text = data.decode()
+        settings = tomlkit.parse(text) if is_toml else json.loads(text if text.strip() else "{}")
+        format_settings(settings, is_toml=is_toml).encode()  # fails for half a surrogate pair
+    except (ValueError, RecursionError, TOMLKitError) as error:
+        kind = "TOML" if is_toml else "plain JSON"
+        raise UsageError(f"{name}: not {kind} ({error}); add the entry by hand") from None
     if not isinstance(settings, MutableMapping):
-        raise UsageError(f"{path}: not an object; add the entry by hand")
+        raise UsageError(f"{name}: not an object; add the entry by hand")
     return settings
 
 
-def _format(client: McpClient, settings: Mapping[str, object]) -> str:
-    if client.is_toml:
+def format_settings(settings: Mapping[str, object], *, is_toml: bool) -> str:
+    """Return the text of a settings file."""
+    if is_toml:
         return tomlkit.dumps(settings)
     return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"

@@ -27,15 +27,15 @@ class ChipGroup:
     chips: Sequence[Chip]
 
 
-def list_filters(form: SearchForm, facets: Facets, *, folder: str) -> list[ChipGroup]:
+def list_filters(form: SearchForm, facets: Facets) -> list[ChipGroup]:
     """Return the filters that are set, and those that narrow the documents of `facets` further.
 
-    A filter by which all documents are equal is left out. Folders are named below `folder`.
+    A filter by which all documents are equal is left out. Folders are named below `form.here`.
     """
     groups = [
         _group("Index", form, "index", facets.indexes, total=facets.documents),
         _group("Kind", form, "format", facets.formats, total=facets.documents),
-        _folders(form, facets, folder=folder),
+        _folders(form, facets),
         _group("Language", form, "lang", facets.languages, total=facets.documents),
         ChipGroup(name="Dated", chips=_dates(form)),
     ]
@@ -56,18 +56,18 @@ def _group(
     return ChipGroup(name=title, chips=chips)
 
 
-def _folders(form: SearchForm, facets: Facets, *, folder: str) -> ChipGroup:
+def _folders(form: SearchForm, facets: Facets) -> ChipGroup:
     """Return the path that is set, and the folders in it or in that of all documents."""
     entered = form.path.removesuffix("/**") if form.path.endswith("/**") else ""
     chips: list[Chip] = []
     if form.path:
-        label = shorten_path(entered, folder) or form.path
+        label = shorten_path(entered, form.here) or form.path
         chips.append(_taken_away(form, "path", form.path, label=label))
     if not form.path or entered:
-        inside = facets.folders_in(entered or folder)
+        inside = facets.folders_in(entered or form.here)
         chips += [
             Chip(
-                label=shorten_path(name, entered or folder),
+                label=shorten_path(name, entered or form.here),
                 count=count,
                 url=form.with_filter("path", folder_pattern(name)).url(),
             )

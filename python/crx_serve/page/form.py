@@ -21,7 +21,10 @@ _SPECIAL = re.compile(r"[*?\[\]\\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchForm:
-    """A query and its filters as they stand in the form; "" is a filter that is not set."""
+    """A query and its filters as they stand in the form; "" is a filter that is not set.
+
+    A relative path in the query starts in the folder `here`.
+    """
 
     query: str = ""
     index: str = ""
@@ -31,6 +34,12 @@ class SearchForm:
     since: str = ""
     until: str = ""
     count: int = CHUNKS
+    here: str = ""
+
+    @property
+    def text(self) -> str:
+        """The query without its fields."""
+        return split_fields(self.query).text
 
     @property
     def has_filters(self) -> bool:
@@ -40,17 +49,7 @@ class SearchForm:
     @property
     def where(self) -> Filter:
         """The filter of documents: what the fields of the form and of the query say."""
-        found: Filter = {}
-        taken = dict(split_fields(self.query).fields)
-        for name in ("ext", "from", "to"):
-            if name in taken:
-                found[name] = taken[name]
-        times = {">=": taken.get("after", ""), "<": taken.get("before", "")}
-        if set_times := {sign: time for sign, time in times.items() if time}:
-            found["modified"] = set_times
-        if "path" in taken:
-            value = taken["path"]
-            found["path"] = {"glob": value if _WILDCARD.search(value) else f"**{value}**"}
+        found: Filter = {**split_fields(self.query).where(here=self.here)}
         if self.path:
             has_wildcard = _WILDCARD.search(self.path)
             found["uri"] = {"glob": self.path if has_wildcard else f"**{self.path}**"}
@@ -67,7 +66,7 @@ class SearchForm:
     def search(self, *, rerank: bool | None = None) -> SearchQuery:
         """Return the search that the form asks for; `rerank` is as for `Index.search`."""
         return SearchQuery(
-            query=split_fields(self.query).text,
+            query=self.text,
             index=self.index,
             where=self.where or None,
             k=None if self.count == CHUNKS else self.count,
@@ -76,8 +75,7 @@ class SearchForm:
 
     def question(self) -> AskQuery:
         """Return the question that the form asks."""
-        question = split_fields(self.query).text
-        return AskQuery(question=question, index=self.index, where=self.where or None)
+        return AskQuery(question=self.text, index=self.index, where=self.where or None)
 
     def url(self, path: str = "/") -> str:
         """Return the URL of this form."""

@@ -46,7 +46,6 @@ def render_home(
     form: SearchForm,
     facets: Facets,
     *,
-    folder: str,
     status: ServiceStatus,
     now: datetime,
     add_url: str,
@@ -62,10 +61,10 @@ def render_home(
         "add_url": add_url,
         "documents": facets.documents,
         "indexes": [_describe_index(each) for each in indexes if not each.error],
-        "filters": list_filters(form, facets, folder=folder),
+        "filters": list_filters(form, facets),
         "shown_chips": _SHOWN_CHIPS,
         "examples": _find_examples(facets),
-        "newest": [_show_document(each, folder=folder, now=now) for each in facets.newest],
+        "newest": [_show_document(each, folder=form.here, now=now) for each in facets.newest],
     }
     return render("home.html", values)
 

@@ -23,6 +23,7 @@ from crx_serve.facets import Facets, count_documents, merge_facets
 from crx_serve.page.chips import list_filters
 from crx_serve.page.form import CHUNKS, SearchForm, document_url
 from crx_serve.page.locations import cite, describe_location, shorten_path, text_lang
+from crx_serve.page.markdown_rows import read_markdown
 from crx_serve.page.original import original_url
 from crx_serve.page.templates import render
 from crx_serve.page.text_pieces import Piece, split_words
@@ -43,12 +44,6 @@ _OPEN_PASSAGES = 2
 _SHOWN_CHIPS = 6
 # Words of a query without passages that are offered alone.
 _SUGGESTED = 3
-# What Markdown writes for a heading or an item, and around bold words.
-_HEADING_SIGN = re.compile(r"^\s*#{1,6}\s+")
-_ITEM_SIGN = re.compile(r"^(\s*)[-*+]\s+")
-# The first or last row of a block of code.
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+-]*\s*")
-
 _STAGES = {
     "bm25": "Words (BM25)",
     "dense": "Meaning (dense)",
@@ -112,7 +107,6 @@ def render_results(
     found: SearchResults,
     *,
     service: SearchService,
-    folder: str,
     is_quick: bool = False,
 ) -> Markup:
     """Return the passages of a search.
@@ -126,7 +120,6 @@ def render_results(
             passages,
             row=rows.get(passages[0].id),
             form=form,
-            folder=folder,
             names_index=len(service.names) > 1,
             first_rows=_FIRST_ROWS if not rank else _ROWS,
         )
@@ -141,9 +134,9 @@ def render_results(
         "notes": [each for each in found.notes if Note.of(each).kind not in ("state", "limit")],
         "documents": documents,
         "far_count": sum(each.less_relevant for each in documents),
-        "fewer": [] if documents else _fewer_words(form.query),
+        "fewer": [] if documents else _fewer_words(form.text),
         "passage_count": len(found.passages),
-        "filters": list_filters(form, facets, folder=folder),
+        "filters": list_filters(form, facets),
         "shown_chips": _SHOWN_CHIPS,
         "ms": sum(found.timings_ms.values()),
         "stages": _STAGES,
@@ -193,18 +186,17 @@ def _show_document(
     *,
     row: _native.DocumentRow | None,
     form: SearchForm,
-    folder: str,
     names_index: bool,
     first_rows: int,
 ) -> _ShownDocument:
     best = passages[0]
-    path = shorten_path(best.uri, folder)
+    path = shorten_path(best.uri, form.here)
     lang = row.lang if row else ""
     format_ = str(orjson.loads(row.metadata).get("format", "")) if row else ""
     shown = [
         _show_passage(
             each,
-            query=form.query,
+            query=form.text,
             lang=lang,
             rows=_ROWS if at else first_rows,
             is_markdown=format_ == "markdown",
@@ -272,11 +264,6 @@ def _goes_on(row: ExcerptRow, following: ExcerptRow) -> bool:
     return is_full and following.text[:1].islower()
 
 
-def _without_signs(text: str) -> str:
-    """Return a row of Markdown as it is read: without `#` and `**`, with bullets."""
-    return _ITEM_SIGN.sub(r"\1• ", _HEADING_SIGN.sub("", text)).replace("**", "")
-
-
 def _excerpt(found: FoundPassage, query: str, *, rows: int, is_markdown: bool) -> Iterator[Piece]:
     terms = marked_terms(query, found.text)
     excerpt = find_excerpt(
@@ -287,9 +274,9 @@ def _excerpt(found: FoundPassage, query: str, *, rows: int, is_markdown: bool) -
     for number, fragment in enumerate(excerpt.fragments):
         if number:
             yield Piece(" …\n", "cut")
-        read = [row for row in fragment if not (is_markdown and _FENCE.fullmatch(row.text))]
+        read = list(read_markdown(found.text, fragment) if is_markdown else fragment)
         for at, row in enumerate(read):
-            text = _without_signs(row.text) if is_markdown else row.text
+            text = row.text
             if at:
                 is_wrapped = _goes_on(read[at - 1], row)
                 yield Piece(" " if is_wrapped else "\n")

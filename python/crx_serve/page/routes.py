@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from importlib import resources
@@ -107,7 +108,7 @@ class _PageRoutes:
 
     def search(self, request: Request) -> Markup:
         """Render the page of a search, which waits for a click if another site asked for it."""
-        form = read_form(request.query_params)
+        form = self._read_form(request)
         waits = form.query and is_from_elsewhere(request.headers)
         results = render("unasked.html", {"form": form}) if waits else self._results(form)
         title = f"{form.query} - crx" if form.query else "crx"
@@ -119,7 +120,7 @@ class _PageRoutes:
 
         With `quick` they are not reranked: that takes longer than one waits between two keys.
         """
-        form = read_form(request.query_params)
+        form = self._read_form(request)
         is_quick = "quick" in request.query_params and self._reranks(form.index)
         return self._results(form, is_quick=is_quick)
 
@@ -168,7 +169,7 @@ class _PageRoutes:
     async def ask(self, request: Request) -> Response:
         """Answer a question, for a browser without scripts."""
         try:
-            form = read_form(request.query_params)
+            form = await self._threads.run(self._read_form, request)
         except EXPECTED as error:
             return _failure(error)
         if not form.query:
@@ -185,21 +186,24 @@ class _PageRoutes:
             yield part
         yield render_end()
 
+    def _read_form(self, request: Request) -> SearchForm:
+        """Return the form of a request, with the folder of all files for relative paths."""
+        form = read_form(request.query_params)
+        return replace(form, here=self._facets.get(form.index).folder)
+
     def _results(self, form: SearchForm, *, is_quick: bool = False) -> Markup:
         """Return what is below the form: passages, or what is here if nothing is searched for."""
-        folder = self._facets.get(form.index).folder
         if not form.query:
-            return self._home(form, folder=folder)
+            return self._home(form)
         found = self._service.search(form.search(rerank=False if is_quick else None))
-        return render_results(form, found, service=self._service, folder=folder, is_quick=is_quick)
+        return render_results(form, found, service=self._service, is_quick=is_quick)
 
-    def _home(self, form: SearchForm, *, folder: str) -> Markup:
+    def _home(self, form: SearchForm) -> Markup:
         where = form.where
         facets = self._facets
         return render_home(
             form,
             facets.read_filtered(form.index, where) if where else facets.get(form.index),
-            folder=folder,
             status=self._service.status(StatusQuery()),
             now=datetime.now(timezone.utc),
             add_url=ADD_FOLDER if self._adder else "",

@@ -31,6 +31,11 @@ def test_each_client_gets_the_entry_that_it_documents() -> None:
         "codex": words,
         "cursor": words,
         "gemini": words,
+        "opencode": {
+            "type": "local",
+            "command": ["/opt/crx", "mcp", "--index", "/data/notes.crx"],
+            "enabled": True,
+        },
         "vscode": {"type": "stdio", **words},
         "windsurf": words,
         "zed": words,

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -17,7 +18,9 @@ from jinja2 import UndefinedError
 from served import SETTINGS, Client, serving_app
 
 import crx
-from crx.errors import UsageError
+from crx.cli.filters import parse_where
+from crx.errors import ModelError, UsageError
+from crx.retrieve.query_fields import split_fields
 from crx.text.query_terms import marked_terms
 from crx_serve.app import create_app
 from crx_serve.facets import Facets, folder_of
@@ -273,6 +276,49 @@ def test_the_form_becomes_a_filter_of_documents() -> None:
     assert SearchForm(path="/docs/**/*.md").where == {"uri": {"glob": "/docs/**/*.md"}}
 
 
+def test_fields_of_the_query_mean_what_they_mean_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    query = "krill path:docs ext:md,txt from:zofia before:2024-05"
+    form = SearchForm(query=query, here=str(tmp_path))
+    assert form.where == {
+        "path": {"glob": f"{tmp_path}/docs/**"},
+        "ext": {"in": ["md", "txt"]},
+        "from": {"=": "zofia"},
+        "modified": {"<": "2024-05"},
+    }
+    fields = split_fields(query)
+    assert parse_where((), here=str(tmp_path), fields=fields) == form.where
+    assert form.search().query == form.question().question == "krill"
+
+
+def test_an_age_in_the_query_is_a_time_and_its_path_starts_where_all_files_are(
+    tmp_path: Path,
+) -> None:
+    for name in ("old", "new"):
+        (tmp_path / "docs" / name).mkdir(parents=True)
+        (tmp_path / f"docs/{name}/{name}.md").write_text(f"The krill of the {name} year.\n")
+    os.utime(tmp_path / "docs/old/old.md", (1e9, 1e9))
+    with crx.open(tmp_path / "i.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "docs")
+    service = SearchService([ServedIndex("i", tmp_path / "i.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as page:
+        for query, titles in (
+            ("krill after:30d", ["new"]),
+            ("krill before:30d", ["old"]),
+            ("krill path:old", ["old"]),
+            ("krill path:*w.md", ["new"]),
+        ):
+            html = get(page, f"/?q={quote(query)}")
+            found = re.findall(r'class="open" dir="auto">(\w+)', html)
+            assert found == titles, query
+            assert 'data-question="krill"' in html
+            assert "<mark>path" not in html
+        answer = page.get("/?q=krill+after:soon")
+        assert answer.status == 400
+        assert b"after:soon: want a date" in answer.body
+    service.close()
+
+
 @pytest.mark.parametrize(
     "given",
     [{"n": "0"}, {"n": "x"}, {"n": "000000001999999"}, {"from": "May"}, {"q": "a" * 9000}],
@@ -343,6 +389,42 @@ LINK = {
     "Sec_Fetch_Mode": "navigate",
     "Sec_Fetch_Dest": "document",
 }
+
+
+class SlowGenerator:
+    """Tells that it is slow before it answers, and fails for a question about bread."""
+
+    fingerprint = "slow"
+
+    def notify(self, on_notice: Callable[[str], None]) -> None:
+        self._on_notice = on_notice
+
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        self._on_notice("slow: nothing received for 3 s yet")
+        if "bread" in prompt:
+            raise ModelError("slow: 500: overloaded")
+        yield "Krill [1]."
+
+    def close(self) -> None:
+        pass
+
+
+def test_passages_and_what_delays_an_answer_come_before_it(library: Path) -> None:
+    service = SearchService(
+        [ServedIndex("library", library, settings=SETTINGS)], generator=SlowGenerator()
+    )
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html = get(client, "/ask?q=what+do+whales+eat")
+        sought, delay, said, cited = map(
+            html.index, ("The answer is sought in", "nothing received", "Krill [1]", 'id="cite1"')
+        )
+        assert sought < delay < said < cited
+        assert 'href="/documents/library-' in html[sought:delay]
+        assert "slow: 500: overloaded" in get(client, "/ask?q=whales+bread")
+        events = client.post("/v1/ask", {"question": "what do whales eat"}).events
+    service.close()
+    assert [name for name, _ in events] == ["delay", "delta", "citation", "done"]
+    assert events[0][1] == {"text": "slow: nothing received for 3 s yet"}
 
 
 def test_a_link_of_another_site_fills_the_form_and_searches_for_nothing(page: Client) -> None:
@@ -523,3 +605,21 @@ def test_a_document_has_the_day_of_its_file_and_a_rendered_excerpt(tmp_path: Pat
     assert "## " not in html
     assert "```" not in html
     assert "Try" not in home
+
+
+def test_an_excerpt_of_markdown_keeps_what_only_looks_like_its_signs(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "Call `eat(**krill)` or eat(**krill, **more) with 2**8 krill, **not\nmore**.\n\n"
+        "```sh\n# feed the krill\n- **krill**\n```\n"
+    )
+    with crx.open(tmp_path / "sea.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "a.md")
+    service = SearchService([ServedIndex("sea", tmp_path / "sea.crx", settings=SETTINGS)])
+    with serving_app(create_app(service, extensions=[page_extension(service)])) as client:
+        html = get(client, "/?q=krill")
+    service.close()
+    excerpt = re.findall(r'<div class="excerpt".*?>(.*?)</div>', html, re.DOTALL)
+    assert [re.sub("</?mark>", "", each) for each in excerpt] == [
+        "Call `eat(**krill)` or eat(**krill, **more) with 2**8 krill, not more.\n"
+        "# feed the krill\n- **krill**"
+    ]

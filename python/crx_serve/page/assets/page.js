@@ -134,14 +134,14 @@ function closeAnswer() {
 }
 
 async function ask() {
-  const question = input.value.trim();
-  if (!question) return;
+  if (!input.value.trim()) return;
   await search();
   rememberSearch();
   closeAnswer();
   const results = document.getElementById("results");
   // A search that failed says why.
   if (results.dataset.where === undefined) return;
+  const { question } = results.dataset;
   const controller = new AbortController();
   answering = controller;
   const answer = element("section", { id: "answer", "aria-label": "Answer" });
@@ -153,14 +153,25 @@ async function ask() {
   const body = { question, index: results.dataset.index };
   const where = JSON.parse(results.dataset.where);
   if (Object.keys(where).length) body.where = where;
+  const delay = element("p", { class: "note", role: "status" });
   const receive = {
-    delta: (data) => said.append(data.text),
+    delay: (data) => {
+      delay.textContent = data.text;
+      answer.append(delay);
+    },
+    delta: (data) => {
+      delay.remove();
+      said.append(data.text);
+    },
     citation: (data) => citations.append(citationItem(data, question)),
     done: (data) => {
       linkCitations(said, data);
       for (const note of data.notes) answer.append(element("p", { class: "note" }, note));
     },
-    error: (data) => answer.append(element("p", { class: "note" }, data.error.message)),
+    error: (data) => {
+      delay.remove();
+      answer.append(element("p", { class: "note" }, data.error.message));
+    },
   };
   try {
     await readEvents(`${ROOT}v1/ask`, body, controller.signal, receive);
