@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx import _native
-from crx.show.excerpt import ExcerptRow, find_excerpt, shows_code, split_matches, wrap
+from crx.show.excerpt import (
+    ExcerptRow,
+    columns,
+    columns_of,
+    find_excerpt,
+    shows_code,
+    split_matches,
+    wrap,
+)
 from crx.show.shown_text import text_ngrams
 from crx.types import Hit, Passage, Stage
 
@@ -205,9 +213,14 @@ def test_a_line_is_wrapped_by_the_columns_it_takes(line: str, expected: list[str
 
 
 @given(st.text("ab. ", max_size=60), st.integers(0, 20))
-def test_a_line_of_ascii_is_wrapped_like_any_other(line: str, width: int) -> None:
-    accented = wrap(line.replace("a", "é"), width)
-    assert wrap(line, width) == [row.replace("é", "a") for row in accented]
+def test_a_line_of_narrow_letters_is_wrapped_like_any_other(line: str, width: int) -> None:
+    other = wrap(line.replace("a", "ა"), width)
+    assert wrap(line, width) == [row.replace("ა", "a") for row in other]
+
+
+def test_a_text_takes_the_columns_of_its_characters() -> None:
+    characters = map(chr, range(0x11000))
+    assert [each for each in characters if columns(each) != columns_of(each)] == []
 
 
 def test_a_row_with_the_word_is_preferred_to_rows_with_names_of_it() -> None:

@@ -31,10 +31,9 @@ from crx.models.card import (
     TOKENIZER_FILE,
     ModelCard,
     Precision,
-    check_file,
-    check_files,
     read_card,
 )
+from crx.models.checked import check_file_daily, check_files_daily
 from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
 from crx.models.external_data import require_own_files
 from crx.models.onnx_folder import is_source_folder, read_reranker_folder
@@ -92,7 +91,7 @@ def _open_reranker(
     if card.kind != "reranker":
         raise ModelError(f"{folder}: an {card.kind}, not a reranker; crx models lists them")
     if not is_source_folder(folder):
-        check_files(folder, card)
+        check_files_daily(folder, card)
     require_own_files(graph, card.files)
     session = _Session(graph, precision=card.precision, device=device)
     opened = TokenVectorReranker if card.pooling == "tokens" else OnnxReranker
@@ -100,7 +99,7 @@ def _open_reranker(
 
 
 class OnnxEmbedder(StoredEmbedder):
-    """An embedder of the model store, whose files are checked against their card when loaded.
+    """An embedder of the model store, whose files are checked against their card once a day.
 
     A model may have a graph of its own for queries. It is loaded with the first query, since a
     process that only indexes has none.
@@ -112,10 +111,12 @@ class OnnxEmbedder(StoredEmbedder):
         if card.kind != "embedder":
             raise ModelError(f"{folder}: a {card.kind}, not an embedder; crx models lists them")
         # What is parsed in Python is checked first, as a damaged file may be slow to refuse.
-        check_file(folder / (PIECES_FILE if PIECES_FILE in card.files else TOKENIZER_FILE), card)
+        check_file_daily(
+            folder / (PIECES_FILE if PIECES_FILE in card.files else TOKENIZER_FILE), card
+        )
         with ThreadPoolExecutor(1) as checker:
             # Hashing releases the interpreter's lock, so it runs while all else is loaded.
-            checked = checker.submit(check_files, folder, card)
+            checked = checker.submit(check_files_daily, folder, card)
             _runtime(device)
             tokens = load_model_tokenizer(folder, card)
             checked.result()

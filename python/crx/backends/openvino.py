@@ -16,7 +16,8 @@ from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.backends.stored_embedder import StoredEmbedder
 from crx.errors import ModelError
-from crx.models.card import GRAPH_FILE, QUERY_GRAPH_FILE, check_files, read_card
+from crx.models.card import GRAPH_FILE, QUERY_GRAPH_FILE, read_card
+from crx.models.checked import check_files_daily
 from crx.models.store import find_model
 from crx.models.tokenizer import batch_by_length, graph_inputs, load_model_tokenizer
 from crx.thread_count import thread_count
@@ -57,7 +58,7 @@ class OpenVinoEmbedder(StoredEmbedder):
                 f"{folder}: has a graph of its own for queries, which OpenVINO does not run here; "
                 f"take {card.name} without openvino:"
             )
-        check_files(folder, card)
+        check_files_daily(folder, card)
         super().__init__(card, load_model_tokenizer(folder, card))
         self._arithmetic = arithmetic
         # The queue has one callback, so calls from several threads take turns.

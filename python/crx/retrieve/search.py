@@ -212,21 +212,22 @@ def _require_order(after: object) -> None:
         raise TypeError("its ranking has no arrays of keys and scores")
     if keys.dtype.kind != "i" or keys.shape != scores.shape or keys.ndim != 1:
         raise TypeError(f"its ranking has {keys.shape} keys for {scores.shape} scores")
-    if len(np.unique(keys)) < len(keys):
+    if len(set(keys.tolist())) < len(keys):
         raise ValueError("its ranking has a key twice")
 
 
 def append(ranking: Ranking, keys: Keys, scores: NDArray[np.float32]) -> Ranking:
     """Return a ranking with those of further chunks that it lacks, none with a greater score."""
-    new = ~np.isin(keys, ranking.keys)
-    if not new.any():
+    if not len(keys):
         return ranking
-    scores = scores[new]
+    known = set(ranking.keys.tolist())
+    new = [at for at, key in enumerate(keys.tolist()) if key not in known]
+    if not new:
+        return ranking
+    keys, scores = keys[new], scores[new]
     if len(ranking.scores):
         scores = np.minimum(scores, ranking.scores.min())
-    return Ranking(
-        np.concatenate([ranking.keys, keys[new]]), np.concatenate([ranking.scores, scores])
-    )
+    return Ranking(np.concatenate([ranking.keys, keys]), np.concatenate([ranking.scores, scores]))
 
 
 def _cut(search: Search, wanted: int) -> Search:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence, Set
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,6 +21,10 @@ from crx.types import Passage
 LAID_OUT = 8000
 _WORD = re.compile(r"[^\W_]+(?:(?:['’_.-]|::|(?<=\d),(?=\d))[^\W_]+)*")
 _SPACES = re.compile(r"(?<=\S) {2,}")
+# What may take no column or two: all but Latin and Cyrillic letters, punctuation and arrows.
+_MARKED_OR_WIDE = re.compile(
+    r"[^\x00-\u02ff\u0400-\u0482\u048a-\u0523\u2010-\u2027\u2030-\u205e\u2190-\u22ff]"
+)
 # The name of a document for people, which may hold more source code than text.
 _DOCUMENT = re.compile(
     r"\.(?:(?:md|rst)(?:\.txt)?|markdown|html?|xhtml|adoc|org|tex|pod|pdf|docx|odt|epub|rtf|[1-9])"
@@ -283,9 +288,15 @@ def split_matches(row: str, terms: set[str]) -> list[tuple[str, bool]]:
 
 def columns(text: str) -> int:
     """Return how many columns a text takes; wide characters take two."""
-    return len(text) if text.isascii() else sum(map(columns_of, text))
+    return len(text) if _is_narrow(text) else sum(map(columns_of, text))
 
 
+def _is_narrow(text: str) -> bool:
+    """Return whether each character takes one column, as those of Latin scripts do."""
+    return text.isascii() or not _MARKED_OR_WIDE.search(text)
+
+
+@cache
 def columns_of(character: str) -> int:
     """Return how many columns a character takes: 0, 1 or 2."""
     if unicodedata.combining(character):
@@ -300,13 +311,13 @@ def wrap(line: str, width: int) -> list[str]:
     not fit into a row become one space.
     """
     line = line.rstrip()
-    if len(line) <= width and line.isascii():
+    if len(line) <= width and _is_narrow(line):
         return [line]
     if columns(line) > width:
         line = _SPACES.sub(" ", line)
     most = max(width, 2)
-    if line.isascii():
-        return _wrap_ascii(line, most)
+    if _is_narrow(line):
+        return _wrap_narrow(line, most)
     rows: list[str] = []
     start = column = space = 0
     for at, character in enumerate(line):
@@ -321,7 +332,7 @@ def wrap(line: str, width: int) -> list[str]:
     return [*rows, line[start:]]
 
 
-def _wrap_ascii(line: str, width: int) -> list[str]:
+def _wrap_narrow(line: str, width: int) -> list[str]:
     """Return the rows of a line of which each character takes one column, as `wrap` does."""
     rows: list[str] = []
     start = 0

@@ -17,7 +17,12 @@ def inner_words(phrases: Sequence[str]) -> list[str]:
     last may be a part of a longer word there.
     """
     inner = dict.fromkeys(word for phrase in phrases for word in phrase.split()[1:-1])
-    return [word for word in inner if word.isascii() and word.isalnum() and len(word) <= _LONGEST]
+    return list(filter(has_own_term, inner))
+
+
+def has_own_term(word: str) -> bool:
+    """Return whether BM25 has a term for a word in each text that has it between other words."""
+    return word.isascii() and word.isalnum() and len(word) <= _LONGEST
 
 
 def occurs(phrase: str, text: str) -> bool:

@@ -67,3 +67,12 @@ def test_words_before_the_name_name_its_document(tmp_path: Path) -> None:
     named = [Path(hit.uri).stem for hit in hits if "definitions" in hit.stages]
     assert "git-tag" in named
     assert not {"git-push", "git-clean"} & set(named)
+
+
+@pytest.mark.parametrize("query", ["max_size", '"max_size"', "MAX_SIZE", "--max_size"])
+def test_the_name_is_found_in_any_case_and_with_quotes_or_dashes(
+    tmp_path: Path, query: str
+) -> None:
+    name = query.strip('"-').lower()
+    texts = {**OTHERS, "answer": f"Settings of the log.\n\n{name}\n    {TEXT}\n"}
+    assert first(tmp_path, texts, query) == "answer"

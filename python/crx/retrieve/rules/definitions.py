@@ -11,14 +11,16 @@ of a name, and `CodeOrder` those of the names in a question.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from crx.retrieve.ports import Keys
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
+from crx.text.phrases import has_own_term
 from crx.types import LEGS, Ranking
 
 # Marks of lists, headings and code before a name; a short form, as `-n, ` or `-n FILE, `.
@@ -27,6 +29,7 @@ _BEFORE = r"^[^\w\n\[|]{0,12}(?:-\w[^\n,]{0,20}, *)?[-`*]*"
 _AFTER = r"(?:[`*¶]*(?:[ \t]*$|[ \t]*[(\[<{=:]|[ \t]{2,}|[ \t]+[-–—][ \t]|, ?-))"
 # A line of a list of names, which describes nothing.
 _NAME_ALONE = re.compile(r"[-`*•\s]*[\w.-]+[`,;]?", re.ASCII)
+_IDENTIFIER = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +56,10 @@ class Definitions:
     def apply(self, search: Search) -> Search:
         """Return the search with the chunks first that describe the name, in order of rank."""
         keys, scores = search.ranking.keys, search.ranking.scores
-        rows = search.rows.read(keys.tolist())
+        rows = search.rows.read(_with_last_word(search, keys).tolist())
         names = list(self._names(search.query))
         defines = np.array(
-            [
-                key in rows and any(self._describes(rows[key], *name) for name in names)
-                for key in keys.tolist()
-            ],
+            [key in rows and self._describes(rows[key], names) for key in keys.tolist()],
             bool,
         )
         if not defines.any() or defines[: defines.sum()].all():
@@ -70,25 +70,64 @@ class Definitions:
             ranking=Ranking(ordered, scores), rankings={**search.rankings, self.name: first}
         )
 
-    def _names(self, query: str) -> Iterator[tuple[re.Pattern[str], list[str]]]:
-        """Yield each name that the query may ask for, as its line, and the words before it."""
+    def _names(self, query: str) -> Iterator[_Name]:
+        """Yield each name that the query may ask for."""
         words = query.split()
         for at in range(len(words)):
-            name = " ".join(words[at:]).strip("\"'`").lstrip("-")
+            name = _bare(" ".join(words[at:]))
             if name and at <= self.words and len(words) - at <= self.words:
-                line = _BEFORE + re.escape(name) + _AFTER
-                document = [word.casefold() for word in words[:at]]
-                yield re.compile(line, re.IGNORECASE | re.MULTILINE), document
+                yield _Name(name, _fold(name), [word.casefold() for word in words[:at]])
 
-    def _describes(self, row: ChunkRow, line: re.Pattern[str], document: list[str]) -> bool:
-        if document:
+    def _describes(self, row: ChunkRow, names: Sequence[_Name]) -> bool:
+        folded = _fold(row.text)
+        held = [name for name in names if name.folded in folded]
+        return any(self._describes_name(row, name) for name in held)
+
+    def _describes_name(self, row: ChunkRow, name: _Name) -> bool:
+        if name.document:
             named = f"{row.title} {row.outline}".casefold()
-            if not all(word in named for word in document):
+            if not all(word in named for word in name.document):
                 return False
-        for found in line.finditer(row.text):
+        for found in name.line.finditer(row.text):
             below = row.text[found.end() :].split("\n", 6)
             follows = [each.strip() for each in below if each.strip()][:3]
             letters = sum(len(each) for each in follows if not _NAME_ALONE.fullmatch(each))
             if letters >= self.letters:
                 return True
         return False
+
+
+class _Name(NamedTuple):
+    """A name that a query may ask for, and the words before it, which name its document."""
+
+    name: str
+    folded: str
+    document: Sequence[str]
+
+    @property
+    def line(self) -> re.Pattern[str]:
+        """The beginning of a line that describes the name."""
+        return re.compile(_BEFORE + re.escape(self.name) + _AFTER, re.IGNORECASE | re.MULTILINE)
+
+
+def _fold(text: str) -> str:
+    """Return a text without case; patterns without case take a dotted capital I for an i."""
+    return text.casefold().replace("i\u0307", "i")
+
+
+def _with_last_word(search: Search, keys: Keys) -> Keys:
+    """Return the chunks that may have the last word of the query, with which each name ends.
+
+    BM25 tells most of those that lack it faster than their texts.
+    """
+    word = _bare(search.query.split()[-1])
+    parts = list(filter(has_own_term, word.split("_"))) if _IDENTIFIER.fullmatch(word) else []
+    if not parts:
+        return keys
+    searcher = search.searcher
+    return searcher.terms.containing(keys, words=parts, langs=["", *searcher.langs])
+
+
+def _bare(name: str) -> str:
+    """Return a name without the quotes around it and the dashes of an option."""
+    return name.strip("\"'`").lstrip("-")
