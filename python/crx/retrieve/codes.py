@@ -30,14 +30,19 @@ _HEXADECIMAL = "0x"
 _CHUNKS = 5
 
 
-def regroup_codes(query: str, *, terms: TermIndex, documents: DocumentReader) -> dict[str, str]:
-    """Return the codes of a query that no document has, and how a document writes them."""
+def regroup_codes(
+    query: str,
+    *,
+    terms: TermIndex,
+    documents: DocumentReader,
+    is_known: Callable[[str], bool],
+) -> dict[str, str]:
+    """Return the codes of a query that no document has, and how a document writes them.
+
+    `is_known` tells of a word whether a document has it, in any inflection.
+    """
     if not _DIGIT.search(query):
         return {}
-
-    def is_known(word: str) -> bool:
-        return terms.has_term(word.casefold())
-
     joined = _joined(query, is_known)
     written = {
         code: found

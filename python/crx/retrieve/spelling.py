@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cache, partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -81,7 +82,8 @@ def correct_query(search: Search) -> Search:
     terms, documents, langs = searcher.terms, searcher.documents, searcher.langs
     query = search.query
     asked = _QUOTED.sub(" ", query) if len(query) <= _LONGEST_QUERY else ""
-    replaced = regroup_codes(asked, terms=terms, documents=documents)
+    is_known = cache(partial(is_known_word, terms=terms, langs=langs))
+    replaced = regroup_codes(asked, terms=terms, documents=documents, is_known=is_known)
     query = _replace_words(query, replaced)
     spelled = correct_spelling(query, terms=terms, documents=documents, langs=langs)
     if spelled is None and not replaced:
