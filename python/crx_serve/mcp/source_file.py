@@ -77,7 +77,10 @@ class SourceFile:
         name = re.compile(rf"\b{re.escape(names[-1])}\b") if names else None
         for line in range(first, last + 1):
             row = self.line_text(line)
-            if name and name.search(row) and _native.declaration(self.uri, row, names[-1]) > 1:
+            if not (name and name.search(row)):
+                continue
+            (declared,) = _native.declarations([(self.uri, row)], names[-1])
+            if declared > _native.Declaration.VALUE:
                 return line
         return first
 
