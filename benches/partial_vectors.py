@@ -52,6 +52,9 @@ class PartialDense:
         kept = np.isin(keys, self.embedded)
         return keys[kept][:k], scores[kept][:k]
 
+    def spread(self, queries: NDArray[np.float32]) -> None:
+        """Return None: which are near is not asked of a part."""
+
 
 @dataclass(frozen=True)
 class PartialSearcher:

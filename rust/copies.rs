@@ -21,9 +21,6 @@ const FEWEST_SHINGLES: usize = 8;
 /// Texts that are compared with each other, so that no table of their shingles is made.
 const FEW: usize = 64;
 
-/// The weight of the words of a query that are no function words.
-const CONTENT_WEIGHT: f64 = 1.0;
-
 /// An odd constant that spreads the bits of a hash (the golden ratio, as in FxHash).
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -199,7 +196,8 @@ fn content_words(query: &str) -> FxHashSet<u64> {
     let functions: FxHashSet<u64> = analyzer
         .analyze(query)
         .iter()
-        .filter(|term| term.weight < CONTENT_WEIGHT)
+        // Other words weigh 1 or more.
+        .filter(|term| term.weight < 1.0)
         .flat_map(|term| words(&term.term))
         .collect();
     drop(analyzer);

@@ -2,7 +2,7 @@
 
 /// The rank from which scores count as 0. The scores of few hits are spread alike in small and large
 /// corpora, those of all hits are not.
-const FLOOR_RANK: usize = 50;
+pub const FLOOR_RANK: usize = 50;
 
 /// A ranking with scores, and the weight of each key.
 #[derive(Debug, Clone, Copy)]

@@ -84,7 +84,7 @@ def test_an_earlier_name_of_a_setting_tells_the_one_it_has_now(
     assert known.issuperset(RENAMED[name])
     with pytest.raises(UsageError, match=rf"^{name} is called rank\..* now$"):
         resolve({name: 1}, environ=environ, folder=folder)
-    variable = f"CRX_{name.upper()}"
+    variable = f"CRX_{name.upper().replace('.', '_')}"
     with pytest.warns(ConfigWarning, match=rf"^{variable}: ignored; it is called CRX_RANK_.* now"):
         resolve(environ={**environ, variable: "1"}, folder=folder)
 

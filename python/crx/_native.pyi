@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BEST",
+    "FLOOR_RANK",
     "PDFIUM_FUNCTIONS",
     "AppendFile",
     "ChunkRow",
+    "Declaration",
     "Dense",
     "DocumentRow",
     "Filter",
@@ -34,13 +37,13 @@ __all__ = [
     "Store",
     "Trigrams",
     "analyze",
+    "aside",
     "bounded_page",
     "check_interrupt",
     "clear_folder",
     "current_interrupt",
-    "declaration",
+    "declarations",
     "defined_names",
-    "defining",
     "dense_topk",
     "detect_lang",
     "digest",
@@ -397,14 +400,6 @@ def fuse_scores(
     scores go to the better rank, then to the smaller key.
     """
 
-def declaration(uri: str, text: str, name: str) -> int:
-    """Return how a text declares a name, whatever its case, by the line that says most of it.
-
-    3: it defines a function, a type or a macro, as the extension of the URI tells it is written; 2:
-    it has a parameter with a type or a default, a field, a variable of a module, a key or an entry of
-    a list; 1: it gives the name a value, as in a call; 0: it uses or lacks it.
-    """
-
 def defined_names(uri: str, text: str) -> list[str]:
     """Return the names that a chunk defines, in order; none if it is not source code.
 
@@ -429,14 +424,46 @@ def document_kind(uri: str, text: str) -> Literal["code", "prose", "data"]:
 def query_symbols(query: str) -> list[str]:
     """Return the names of source code that a query has: `parse_args`, its only word."""
 
-def defining(rows: Sequence[tuple[str, str]], name: str) -> list[bool]:
-    """Return whether each chunk, a URI and a text, defines a name as a function or a type."""
+@final
+class Declaration:
+    """How a text declares a name; greater says more of what it is.
+
+    `DEFINITION`: it defines a function, a type or a macro. `MEMBER`: it has a parameter with a type
+    or a default, a field, a variable of a module, a key or an entry of a list. `VALUE`: it gives
+    the name a value, as a variable of a function does. `NONE`: it uses the name, or lacks it.
+    """
+
+    NONE: Final[Declaration]
+    VALUE: Final[Declaration]
+    MEMBER: Final[Declaration]
+    DEFINITION: Final[Declaration]
+    def __int__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __lt__(self, other: Declaration) -> bool: ...
+    def __le__(self, other: Declaration) -> bool: ...
+    def __gt__(self, other: Declaration) -> bool: ...
+    def __ge__(self, other: Declaration) -> bool: ...
+
+def declarations(rows: Sequence[tuple[str, str]], name: str) -> list[Declaration]:
+    """Return how each text, after its URI, declares a name, by the line that says most of it.
+
+    Case does not count. The extension of the URI tells how definitions are written.
+    """
+
+def aside(uris: Sequence[str]) -> list[bool]:
+    """Return what `is_aside` does of each URI, without the folders that all have in common."""
 
 def is_aside(path: str) -> bool:
     """Return whether a path below a project is that of a test, an example or foreign code."""
 
 def is_source_code(text: str) -> bool:
     """Return whether a text is source code or the like, such as a table of symbols."""
+
+BEST: Final[int]
+"""How many of the best candidates tell what a query is for: source code, a document that it names."""
+
+FLOOR_RANK: Final[int]
+"""The rank from which the scores of a ranking count as 0."""
 
 PDFIUM_FUNCTIONS: Final[tuple[str, ...]]
 """The functions of PDFium whose addresses `pdf_lines` takes, in their order."""
@@ -992,6 +1019,9 @@ class Lexical:
         chunks. A shorter word has none.
         """
 
+    def chunks_with(self, term: str, *, k: int) -> NDArray[np.int64]:
+        """Return at most k chunks that have a term of `analyze`, in ascending order of their keys."""
+
     def has_term(self, term: str) -> bool:
         """Return True if the index has a term, as `analyze` gives it, in any field."""
 
@@ -1078,6 +1108,15 @@ class Dense:
         """Return for each of the (n, d) queries what `search` returns.
 
         Rows that are scanned are read once for all queries, which takes a fifth of the time.
+        """
+
+    def spread(
+        self, queries: NDArray[np.float32], *, only: Filter | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], int] | None:
+        """Return the highest score and the mean of all rows for (n, d) queries, and the rows' number.
+
+        All rows are scanned once. Without rows, the highest is minus infinity and the mean 0. It is
+        None if there is a graph, so that a search does not compare a query with every row.
         """
 
 def dense_topk(

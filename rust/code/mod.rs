@@ -14,25 +14,24 @@
 //! once for its best name. The best chunk of a file, by *t*, gets what the file's path says:
 //!
 //! ```text
-//! t += path * min(1, (j / parts of the stem) * min(1, 4 * j / words of the query)
-//!                    + 0.3 * (parts of the folder in the query) / parts of the folder)
+//! t += path * (j / parts of the stem) * min(1, 4 * j / words of the query)
 //! ```
 //!
 //! where *j* is how many parts of the file's stem are words of the query. Then a test, an example, a
-//! vendored or generated file counts `aside` of its score, and a file of prose or configuration
-//! between 1 and `prose` of it, in proportion to how many of the ten best candidates are source code:
+//! vendored or generated file counts `aside` of its score, and a file of prose or configuration:
 //!
 //! ```text
-//! t *= 1 - (1 - prose) * min(1, 2 * (source code among the ten best) / 10) * u
+//! t *= 1 - (1 - prose) * c * u,  c = min(1, 2 * (source code among the ten best) / 10)
 //! ```
 //!
-//! unless the query asks for such files: "tests of the parser" and "installation guide" do, "test
-//! runner" does not. Code in a folder of older versions or internal copies counts half. What is added
-//! is in proportion to how many of the ten best candidates are source code, up to half of them, so that
-//! one script among notes is no code base. Here *u* is 1 if the query names a symbol. Else it falls from 1
-//! to 0 while the share of documents, without data and configuration, among all candidates rises from a
-//! quarter to a half: where manuals stand beside the sources, a query in words asks for the manuals as
-//! much. At last the best chunk of a file with several good hits is raised. With *r* =
+//! Here *u* is 1 if the query names a symbol. Else it falls from 1 to 0 while the share of documents,
+//! without data and configuration, among all candidates rises from a quarter to a half: where manuals
+//! stand beside the sources, a query in words asks for the manuals as much. No file counts less if the
+//! query asks for such files: "tests of the parser" and "installation guide" do, "test runner" does
+//! not. What is added above and below is multiplied by *c*, so that one script among notes is no code
+//! base.
+//!
+//! At last the best chunk of a file with several good hits is raised. With *r* =
 //! max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
 //!
 //! ```text
@@ -55,31 +54,29 @@ mod words;
 
 use rustc_hash::FxHashMap;
 
+use crate::fuse::FLOOR_RANK;
+
 pub use declaring::{Declaration, declarations, strongest_declaration};
 pub use kind::Kind;
 pub use outline::Span;
-pub use path::{extensions, is_aside};
+pub use path::{common_folders, extensions, is_aside};
 pub use source::is_source_code;
 
 use definitions::defined_names;
-use path::{FileKind, Syntax, UNKNOWN, common_folders, is_old, kind_of, stem_and_folder};
+use path::{FileKind, Syntax, UNKNOWN, kind_of, stem_of};
 use query::CodeQuery;
 use words::parts;
 
 /// The candidates whose kinds tell how much the query is one for source code.
 pub const BEST: usize = 10;
-/// The rank from which a candidate says nothing for its file.
-const FLOOR_RANK: usize = 50;
 /// The shares of prose among the candidates from which it is taken for documentation of its own, and at
 /// which it counts as source code does. Where comments were the questions, in packages with some
 /// documentation, nDCG@10 of files fell from .825 to .822; without the rule for prose it is .811.
 const SOME_PROSE: f64 = 0.25;
 const MUCH_PROSE: f64 = 0.5;
-/// A symbol that is this share of a query's words, or more, has the full weight of a definition.
+/// A symbol that is this share of a query's words, or more, has the full weight of a definition. With 1
+/// instead, recall@1 of codebases fell by .4.
 const SYMBOL_SHARE: f64 = 1.5;
-const FOLDER_SHARE: f64 = 0.3;
-/// What code in a folder of older versions or internal copies counts.
-const OLD: f64 = 0.5;
 
 /// A candidate: a chunk of a document.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +101,7 @@ pub struct Weights {
     pub definition: f64,
     /// Of a chunk that defines a name whose parts are words of the query.
     pub names: f64,
-    /// Of a file whose name or folder is in the query.
+    /// Of a file whose name is in the query.
     pub path: f64,
     /// What a test, an example, vendored or generated code counts.
     pub aside: f64,
@@ -188,12 +185,8 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
         if each.kind != Kind::Code && !query.wants_prose {
             *score *= prose;
         }
-        let below = &each.uri[common..];
-        if !query.wants_aside && is_aside(below) {
+        if !query.wants_aside && is_aside(&each.uri[common..]) {
             *score *= weights.aside;
-        }
-        if each.kind == Kind::Code && is_old(below) {
-            *score *= OLD;
         }
     }
     raise_files(candidates, &mut scores, weights.file);
@@ -234,15 +227,12 @@ fn score_definitions(query: &CodeQuery<'_>, text: &str, syntax: Syntax, weights:
     weights.definition * share + weights.names * best_name
 }
 
-/// Returns how much of a file's name and folder a query has, 0 to 1.
+/// Returns how much of a file's name a query has, 0 to 1.
 fn score_path(query: &CodeQuery<'_>, uri: &str) -> f64 {
-    let (stem, folder) = stem_and_folder(uri);
-    let (stem, folder) = (parts(stem), parts(folder));
+    let stem = parts(stem_of(uri));
     let known = query.count(&stem) as f64;
     let covered = (4.0 * known / query.stems.len().max(1) as f64).min(1.0);
-    let in_stem = known / stem.len().max(1) as f64 * covered;
-    let in_folder = query.count(&folder) as f64 / folder.len().max(1) as f64;
-    (in_stem + FOLDER_SHARE * in_folder).min(1.0)
+    known / stem.len().max(1) as f64 * covered
 }
 
 /// Returns the index of the best candidate of each file, in the order of their scores before.

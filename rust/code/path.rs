@@ -495,17 +495,6 @@ const ASIDE_FOLDERS: [&str; 36] = [
     "mocks",
     "__mocks__",
 ];
-/// Folders of older versions, and of what only the project itself uses.
-const OLD_FOLDERS: [&str; 8] = [
-    "compat",
-    "deprecated",
-    "_internal",
-    "internal",
-    "legacy",
-    "obsolete",
-    "old",
-    "v1",
-];
 const ASIDE_BEGINNINGS: [&str; 3] = ["test_", "conftest.", "mock_"];
 /// Ends of a file's name before its extension.
 const ASIDE_ENDINGS: [&str; 16] = [
@@ -550,34 +539,24 @@ pub fn is_aside(path: &str) -> bool {
             .any(|ending| stem.ends_with(ending))
 }
 
-/// Returns whether a path below the project is that of an older version or of an internal copy.
-pub(super) fn is_old(path: &str) -> bool {
-    let mut folders = path.rsplit('/').skip(1);
-    folders.any(|folder| {
-        OLD_FOLDERS
-            .iter()
-            .any(|old| folder.eq_ignore_ascii_case(old))
-    })
-}
-
 /// Names of files that say nothing of what they hold: it is their folder's.
 const GENERIC: [&str; 6] = ["__init__", "index", "mod", "main", "lib", "init"];
 
-/// Returns the name of a file without its extension and that of its folder; of a file such as
-/// `http/index.js`, those of its folder and of the folder around it.
-pub(super) fn stem_and_folder(path: &str) -> (&str, &str) {
+/// Returns the name of a file without its extension; of a file such as `http/index.js`, that of its
+/// folder.
+pub(super) fn stem_of(path: &str) -> &str {
     let mut names = path.rsplit('/');
     let name = names.next().unwrap_or("");
     let stem = name.rsplit_once('.').map_or("", |(stem, _)| stem);
     let folder = names.next().unwrap_or("");
     match GENERIC.contains(&stem) && !folder.is_empty() {
-        true => (folder, names.next().unwrap_or("")),
-        false => (stem, folder),
+        true => folder,
+        false => stem,
     }
 }
 
 /// Returns the length of the folders that all paths have in common, with the last `/`.
-pub(super) fn common_folders<'a>(paths: impl IntoIterator<Item = &'a str>) -> usize {
+pub fn common_folders<'a>(paths: impl IntoIterator<Item = &'a str>) -> usize {
     let mut paths = paths.into_iter();
     let first = paths.next().unwrap_or("");
     let mut common = first.rfind('/').map_or(0, |at| at + 1);
@@ -644,9 +623,10 @@ mod tests {
 
     #[test]
     fn a_generic_file_has_the_name_of_its_folder() {
-        assert_eq!(stem_and_folder("src/http/server.rs"), ("server", "http"));
-        assert_eq!(stem_and_folder("src/http/mod.rs"), ("http", "src"));
-        assert_eq!(stem_and_folder("doc_1"), ("", ""));
+        assert_eq!(stem_of("src/http/server.rs"), "server");
+        assert_eq!(stem_of("src/http/mod.rs"), "http");
+        assert_eq!(stem_of("mod.rs"), "mod");
+        assert_eq!(stem_of("doc_1"), "");
     }
 
     #[test]

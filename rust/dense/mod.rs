@@ -28,7 +28,7 @@ use crate::seal::Key;
 use crate::store::Filter;
 use generation::{Folder, Generation, VECTORS};
 use live_rows::LiveRows;
-use scan::Scored;
+use scan::{Scored, Spread};
 
 /// A handle on the vectors in `derived/`; it may be used from several threads.
 pub struct Dense {
@@ -213,6 +213,27 @@ impl Dense {
             found
         });
         Ok(ranked.collect())
+    }
+
+    /// Returns for each query of `dim` values the highest score and the mean of all; `None` if there is
+    /// a graph, so that a search does not compare a query with every row. All rows are scanned once.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the queries have other dimensions than the rows.
+    pub fn spreads(
+        &self,
+        queries: &[f32],
+        dim: usize,
+        only: Option<&Filter>,
+    ) -> Result<Option<Vec<Spread>>> {
+        let live = self.live();
+        if live.dim == 0 {
+            return Ok(Some(vec![Spread::new(); queries.len() / dim.max(1)]));
+        }
+        check_dim(dim, live.dim)?;
+        let found = search::collect(&live, queries, &Spread::new(), only);
+        interrupt::check()?;
+        Ok(found)
     }
 
     /// Returns whether this is the writer.

@@ -113,6 +113,80 @@ impl TopRows {
     }
 }
 
+/// The highest score of some rows and the mean of all.
+#[derive(Debug, Clone)]
+pub struct Spread {
+    highest: f32,
+    /// In units of 2^-32: the sum of whole numbers does not depend on their order.
+    sum: i64,
+    rows: i64,
+}
+
+impl Spread {
+    const UNIT: f64 = (1_u64 << 32) as f64;
+
+    /// Returns the spread of no rows.
+    pub fn new() -> Self {
+        Spread {
+            highest: f32::NEG_INFINITY,
+            sum: 0,
+            rows: 0,
+        }
+    }
+
+    /// Returns the highest score, minus infinity without rows.
+    pub fn highest(&self) -> f32 {
+        self.highest
+    }
+
+    /// Returns the mean score, 0 without rows.
+    pub fn mean(&self) -> f32 {
+        (self.sum as f64 / Self::UNIT / self.rows.max(1) as f64) as f32
+    }
+
+    /// Returns how many rows there are.
+    pub fn rows(&self) -> i64 {
+        self.rows
+    }
+}
+
+/// What a scan keeps of the scores of a query.
+pub(super) trait Collector: Clone + Send + Sync {
+    /// Adds a row.
+    fn push(&mut self, score: f32, key: impl FnOnce() -> i64);
+    /// Adds the rows of another collector.
+    fn merge(self, other: Self) -> Self;
+}
+
+impl Collector for TopRows {
+    #[inline]
+    fn push(&mut self, score: f32, key: impl FnOnce() -> i64) {
+        TopRows::push(self, score, key);
+    }
+
+    fn merge(self, other: Self) -> Self {
+        TopRows::merge(self, other)
+    }
+}
+
+impl Collector for Spread {
+    #[inline]
+    fn push(&mut self, score: f32, _: impl FnOnce() -> i64) {
+        self.highest = self.highest.max(score);
+        let units = (f64::from(score) * Self::UNIT) as i64;
+        self.sum = self.sum.saturating_add(units);
+        self.rows += 1;
+    }
+
+    fn merge(self, other: Self) -> Self {
+        Spread {
+            highest: self.highest.max(other.highest),
+            sum: self.sum.saturating_add(other.sum),
+            rows: self.rows + other.rows,
+        }
+    }
+}
+
 fn order(a: &Scored, b: &Scored) -> std::cmp::Ordering {
     b.score.total_cmp(&a.score).then(a.key.cmp(&b.key))
 }
@@ -195,8 +269,8 @@ fn best_rows(
     })
 }
 
-/// Scans all allowed rows once for several queries, each of `dim` values; returns for each what
-/// [`scan`] does, to the last bit.
+/// Scans all allowed rows once for several queries, each of `dim` values; returns for each what its
+/// collector, `empty` at first, has then. The scores are those of [`scan`], to the last bit.
 ///
 /// Rows that an interrupt leaves out are missing.
 ///
@@ -204,14 +278,14 @@ fn best_rows(
 ///
 /// # Panics
 /// If the matrix or the queries do not consist of whole rows.
-pub(super) fn scan_batch(
+pub(super) fn scan_batch<C: Collector>(
     values: &[f16],
     queries: &[f32],
     dim: usize,
-    k: usize,
+    empty: &C,
     allowed: &impl Selection,
     key_of: impl Fn(usize) -> i64 + Sync,
-) -> Vec<TopRows> {
+) -> Vec<C> {
     let (rows, count) = (
         whole_rows(values.len(), dim),
         whole_rows(queries.len(), dim),
@@ -223,9 +297,9 @@ pub(super) fn scan_batch(
         .chunks(QUERIES)
         .map(|group| std::array::from_fn(|at| &**group.get(at).unwrap_or(&group[0])))
         .collect();
-    let none = || vec![TopRows::new(k); count];
+    let none = || vec![empty.clone(); count];
     let interrupt = interrupt::current();
-    let scan_block = |mut best: Vec<TopRows>, start: usize| {
+    let scan_block = |mut best: Vec<C>, start: usize| {
         if interrupt.as_ref().is_some_and(Interrupt::is_due) {
             return best;
         }
@@ -242,7 +316,7 @@ pub(super) fn scan_batch(
         }
         best
     };
-    let merge = |best: Vec<TopRows>, other: Vec<TopRows>| {
+    let merge = |best: Vec<C>, other: Vec<C>| {
         let pairs = best.into_iter().zip(other);
         pairs.map(|(best, other)| best.merge(other)).collect()
     };

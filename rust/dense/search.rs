@@ -6,7 +6,7 @@ use super::generation::Generation;
 use super::live_rows::LiveRows;
 use super::matrix::Matrix;
 use super::row_set::Selection;
-use super::scan::{Rows, TopRows, scan, scan_batch};
+use super::scan::{Collector, Rows, TopRows, scan, scan_batch};
 use crate::error::Result;
 use crate::store::Filter;
 
@@ -43,32 +43,48 @@ pub(super) fn nearest_batch(
     k: usize,
     only: Option<&Filter>,
 ) -> Result<Vec<TopRows>> {
+    if let Some(found) = collect(live, queries, &TopRows::new(k), only) {
+        return Ok(found);
+    }
+    let queries = queries.chunks_exact(live.dim);
+    queries.map(|query| nearest(live, query, k, only)).collect()
+}
+
+/// Returns for each query of `dim` values what its collector, `empty` at first, has after one scan of
+/// all rows; `None` if there is a graph, whose rows are not scanned.
+pub(super) fn collect<C: Collector>(
+    live: &LiveRows,
+    queries: &[f32],
+    empty: &C,
+    only: Option<&Filter>,
+) -> Option<Vec<C>> {
     let dim = live.dim;
-    let scanned = |base: &Generation| base.graph.is_none();
-    if !live.searched_base().is_none_or(scanned) {
-        let queries = queries.chunks_exact(dim);
-        return queries.map(|query| nearest(live, query, k, only)).collect();
+    if live
+        .searched_base()
+        .is_some_and(|base| base.graph.is_some())
+    {
+        return None;
     }
     let tail = &live.tail;
     let found = scan_batch(
         &tail.values,
         queries,
         dim,
-        k,
+        empty,
         &|row: usize| is_wanted(only, tail.docs[row]),
         |row| tail.keys[row],
     );
     let Some(base) = live.searched_base() else {
-        return Ok(found);
+        return Some(found);
     };
     let (values, keys) = (base.matrix.all_values(), base.matrix.keys());
     let key_of = |row: usize| keys[row];
     let in_base = match live.allowed_in(&base.matrix, only) {
-        Some(allowed) => scan_batch(values, queries, dim, k, &allowed, key_of),
-        None => scan_batch(values, queries, dim, k, &|_: usize| true, key_of),
+        Some(allowed) => scan_batch(values, queries, dim, empty, &allowed, key_of),
+        None => scan_batch(values, queries, dim, empty, &|_: usize| true, key_of),
     };
     let pairs = found.into_iter().zip(in_base);
-    Ok(pairs.map(|(tail, base)| tail.merge(base)).collect())
+    Some(pairs.map(|(tail, base)| tail.merge(base)).collect())
 }
 
 fn nearest_in_base(

@@ -317,6 +317,20 @@ impl Lexical {
         Ok(ranked.into_iter().take(k).map(|(.., term)| term).collect())
     }
 
+    /// Returns at most `k` chunks that have a term, as [`crate::analyze`] gives it, in ascending order of
+    /// their keys.
+    pub fn chunks_with(&self, term: &str, k: usize) -> Result<Vec<i64>> {
+        let mut keys = Vec::new();
+        for scored in &self.snapshot().segments {
+            spelling::collect_chunks(&scored.segment, term, k, &mut keys)
+                .map_err(|error| error_of(&self.folder, error))?;
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys.truncate(k);
+        Ok(keys)
+    }
+
     /// Returns whether the index has a term, as [`crate::analyze`] gives it.
     pub fn has_term(&self, term: &str) -> Result<bool> {
         for scored in &self.snapshot().segments {

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use tantivy::Result;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocSet, Result, TERMINATED};
 use tantivy_fst::Automaton;
 
 use super::segment::Segment;
@@ -88,6 +89,30 @@ pub(super) fn has_term(segment: &Segment, term: &str) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Adds the keys of at most `k` live chunks of a segment, and field, that have a term.
+pub(super) fn collect_chunks(
+    segment: &Segment,
+    term: &str,
+    k: usize,
+    keys: &mut Vec<i64>,
+) -> Result<()> {
+    for index in segment.terms.iter().flatten() {
+        let Some(info) = index.terms().get(term.as_bytes())? else {
+            continue;
+        };
+        let mut postings = index.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
+        let mut left = k;
+        while left > 0 && postings.doc() != TERMINATED {
+            if segment.is_live(postings.doc()) {
+                keys.push(segment.key(postings.doc()));
+                left -= 1;
+            }
+            postings.advance();
+        }
+    }
+    Ok(())
 }
 
 /// Returns how many edits a word of so many characters may have; 0 for a short one, and for one that

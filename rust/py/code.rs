@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
-use crate::code::{Candidate, Declaration, Kind, Weights};
+use crate::code::{self, Candidate, Kind, Weights};
 
 /// A candidate: the document's number, its URI, its kind and the chunk's text.
 type Row = (i64, PyBackedStr, PyBackedStr, PyBackedStr);
@@ -67,7 +67,7 @@ fn rank_code<'py>(
                 score,
             })
             .collect();
-        crate::code::rank(query, &candidates, &weights)
+        code::rank(query, &candidates, &weights)
     });
     let (order, scores): (Vec<i64>, Vec<f32>) = ranked
         .into_iter()
@@ -79,24 +79,59 @@ fn rank_code<'py>(
 /// Returns the names of source code that a query has: `parse_args`, `Socket.close`, its only word.
 #[pyfunction]
 fn query_symbols(query: &str) -> Vec<String> {
-    crate::code::symbols(query)
+    code::symbols(query)
 }
 
-/// Returns which of some texts define a name: those with the strongest declaration of it.
+/// How a text declares a name; greater says more of what it is.
+#[pyclass(
+    eq,
+    ord,
+    hash,
+    frozen,
+    module = "crx._native",
+    rename_all = "SCREAMING_SNAKE_CASE"
+)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Declaration {
+    /// It uses the name, or lacks it.
+    None,
+    /// It gives the name a value.
+    Value,
+    /// A parameter, a field, a key, an entry of a list.
+    Member,
+    /// A function, a class, a type, a macro.
+    Definition,
+}
+
+impl From<code::Declaration> for Declaration {
+    fn from(found: code::Declaration) -> Self {
+        match found {
+            code::Declaration::None => Self::None,
+            code::Declaration::Value => Self::Value,
+            code::Declaration::Member => Self::Member,
+            code::Declaration::Definition => Self::Definition,
+        }
+    }
+}
+
+/// Returns how each chunk, a URI and a text, declares a name where it says most of it.
 #[pyfunction]
-fn defining(py: Python<'_>, rows: Vec<(PyBackedStr, PyBackedStr)>, name: &str) -> Vec<bool> {
+fn declarations(
+    py: Python<'_>,
+    rows: Vec<(PyBackedStr, PyBackedStr)>,
+    name: &str,
+) -> Vec<Declaration> {
     py.detach(|| {
-        let is_defined = |(uri, text): &(PyBackedStr, PyBackedStr)| {
-            crate::code::strongest_declaration(uri, text, name) == Declaration::Definition
-        };
-        rows.iter().map(is_defined).collect()
+        rows.iter()
+            .map(|(uri, text)| code::strongest_declaration(uri, text, name).into())
+            .collect()
     })
 }
 
 /// Returns the names that a chunk defines, in order; none if it is not source code.
 #[pyfunction]
 fn defined_names<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
-    crate::code::names_defined_in(uri, text)
+    code::names_defined_in(uri, text)
 }
 
 /// Returns the definitions of a source text: starts and ends in code points, labels and levels.
@@ -104,7 +139,7 @@ fn defined_names<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
 #[pyo3(signature = (text, *, language))]
 fn outline(py: Python<'_>, text: &str, language: &str) -> Vec<(usize, usize, String, u32)> {
     py.detach(|| {
-        let spans = crate::code::outline(text, language);
+        let spans = code::outline(text, language);
         let mut edges: Vec<usize> = spans
             .iter()
             .flat_map(|span| [span.start, span.end])
@@ -126,21 +161,10 @@ fn outline(py: Python<'_>, text: &str, language: &str) -> Vec<(usize, usize, Str
     })
 }
 
-/// Returns how a text declares a name: 3 as what it defines, 2 as a member, 1 by a value, 0 not.
-#[pyfunction]
-fn declaration(uri: &str, text: &str, name: &str) -> u8 {
-    match crate::code::strongest_declaration(uri, text, name) {
-        Declaration::None => 0,
-        Declaration::Value => 1,
-        Declaration::Member => 2,
-        Declaration::Definition => 3,
-    }
-}
-
 /// Returns the languages of source files by extension, without a dot.
 #[pyfunction]
 fn source_languages() -> std::collections::HashMap<&'static str, &'static str> {
-    crate::code::extensions().collect()
+    code::extensions().collect()
 }
 
 /// Returns the kind of a document, by its path, else by its text.
@@ -152,24 +176,35 @@ fn document_kind(uri: &str, text: &str) -> &'static str {
 /// Returns whether a path below a project is that of a test, an example, vendored or generated code.
 #[pyfunction]
 fn is_aside(path: &str) -> bool {
-    crate::code::is_aside(path)
+    code::is_aside(path)
+}
+
+/// Returns the same of each URI, without the folders that all of them have in common.
+#[pyfunction]
+fn aside(uris: Vec<PyBackedStr>) -> Vec<bool> {
+    let common = code::common_folders(uris.iter().map(|uri| &**uri));
+    uris.iter()
+        .map(|uri| code::is_aside(&uri[common..]))
+        .collect()
 }
 
 /// Returns whether a text is source code or the like.
 #[pyfunction]
 fn is_source_code(text: &str) -> bool {
-    crate::code::is_source_code(text)
+    code::is_source_code(text)
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rank_code, module)?)?;
     module.add_function(wrap_pyfunction!(defined_names, module)?)?;
     module.add_function(wrap_pyfunction!(outline, module)?)?;
-    module.add_function(wrap_pyfunction!(declaration, module)?)?;
+    module.add("BEST", code::BEST)?;
+    module.add_class::<Declaration>()?;
+    module.add_function(wrap_pyfunction!(declarations, module)?)?;
+    module.add_function(wrap_pyfunction!(aside, module)?)?;
     module.add_function(wrap_pyfunction!(source_languages, module)?)?;
     module.add_function(wrap_pyfunction!(is_aside, module)?)?;
     module.add_function(wrap_pyfunction!(query_symbols, module)?)?;
-    module.add_function(wrap_pyfunction!(defining, module)?)?;
     module.add_function(wrap_pyfunction!(document_kind, module)?)?;
     module.add_function(wrap_pyfunction!(is_source_code, module)?)
 }

@@ -18,6 +18,9 @@ use crate::seal::Key;
 /// Keys and their scores.
 type Ranked<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>);
 
+/// The highest score and the mean of all rows for each query, and how many rows there are.
+type Spread<'py> = (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>, i64);
+
 /// Scan of `derived/vectors-<gen>.f16`, or HNSW above `ann_above` rows.
 #[pyclass(frozen, module = "crx._native")]
 struct Dense(crate::dense::Dense);
@@ -89,18 +92,29 @@ impl Dense {
         k: usize,
         only: Option<&Filter>,
     ) -> PyResult<Vec<Ranked<'py>>> {
-        let dim = queries.shape()[1];
-        if !queries.is_c_contiguous() || dim == 0 {
-            return Err(PyValueError::new_err(
-                "queries: not (n, d) in C order; copy them first",
-            ));
-        }
-        let queries = queries.as_slice().map_err(|_| not_contiguous("queries"))?;
-        check_finite(queries)?;
+        let (queries, dim) = rows_of(&queries)?;
         let only = only.map(|only| &*only.inner);
         let found = py.detach(|| self.0.search_batch(queries, dim, k, only));
         let found = found.map_err(raise)?;
         Ok(found.into_iter().map(|found| ranked(py, found)).collect())
+    }
+
+    #[pyo3(signature = (queries, *, only=None))]
+    fn spread<'py>(
+        &self,
+        py: Python<'py>,
+        queries: PyReadonlyArray2<'py, f32>,
+        only: Option<&Filter>,
+    ) -> PyResult<Option<Spread<'py>>> {
+        let (queries, dim) = rows_of(&queries)?;
+        let only = only.map(|only| &*only.inner);
+        let found = py.detach(|| self.0.spreads(queries, dim, only));
+        Ok(found.map_err(raise)?.map(|found| {
+            let highest: Vec<f32> = found.iter().map(|each| each.highest()).collect();
+            let means: Vec<f32> = found.iter().map(|each| each.mean()).collect();
+            let rows = found.first().map_or(0, |each| each.rows());
+            (highest.into_pyarray(py), means.into_pyarray(py), rows)
+        }))
     }
 }
 
@@ -109,6 +123,19 @@ pub(super) fn parse_key(seal_key: &[u8]) -> PyResult<Key> {
     seal_key.try_into().map_err(|_| {
         PyValueError::new_err(format!("seal_key: {} bytes; a key has 32", seal_key.len()))
     })
+}
+
+/// Returns the values of queries and how many each has.
+fn rows_of<'a>(queries: &'a PyReadonlyArray2<'_, f32>) -> PyResult<(&'a [f32], usize)> {
+    let dim = queries.shape()[1];
+    if !queries.is_c_contiguous() || dim == 0 {
+        return Err(PyValueError::new_err(
+            "queries: not (n, d) in C order; copy them first",
+        ));
+    }
+    let queries = queries.as_slice().map_err(|_| not_contiguous("queries"))?;
+    check_finite(queries)?;
+    Ok((queries, dim))
 }
 
 fn ranked(py: Python<'_>, found: Vec<Scored>) -> Ranked<'_> {

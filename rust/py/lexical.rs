@@ -215,6 +215,17 @@ impl Lexical {
         py.detach(|| self.0.compounds_of(part, k)).map_err(raise)
     }
 
+    #[pyo3(signature = (term, *, k))]
+    fn chunks_with<'py>(
+        &self,
+        py: Python<'py>,
+        term: &str,
+        k: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let keys = py.detach(|| self.0.chunks_with(term, k));
+        Ok(keys.map_err(raise)?.into_pyarray(py))
+    }
+
     #[pyo3(signature = (words, *, langs))]
     fn are_known(
         &self,

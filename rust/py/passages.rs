@@ -305,5 +305,6 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PassageSpan>()?;
     module.add_function(wrap_pyfunction!(select_spans, module)?)?;
     module.add_function(wrap_pyfunction!(expand_spans, module)?)?;
+    module.add("FLOOR_RANK", crate::fuse::FLOOR_RANK)?;
     module.add_function(wrap_pyfunction!(fuse_scores, module)?)
 }

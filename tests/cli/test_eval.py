@@ -218,13 +218,13 @@ def test_compare_tells_two_runs_and_two_rows_apart(crx: Crx, saved: str) -> None
         "--contexts",
         "outline",
         "--set",
-        "rank.fusion.bm25=0",
+        "rank.fusion.dense=1",
         "--save",
         "b.npz",
     )
     code, out, _ = crx("eval", "compare", saved, "b.npz", "--json", "--row", "outline hybrid")
     compared = json.loads(out)["compared"]
-    assert json.loads(out)["notes"][0] == "settings of A -> B: rank.fusion.bm25 0.7 -> 0.0"
+    assert json.loads(out)["notes"][0] == "settings of A -> B: rank.fusion.dense 0.3 -> 1.0"
     assert code == 0
     assert [each["metric"] for each in compared][:2] == ["recall@1", "recall@5"]
     code, out, _ = crx("eval", "compare", "outline bm25", "outline dense", "--in", saved)

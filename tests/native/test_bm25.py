@@ -206,6 +206,21 @@ def test_terms_like_a_word_are_those_with_fewest_edits_in_most_chunks(tmp_path: 
     assert [lexical.has_term(term) for term in ("anatron", "anacrons", "")] == [True, False, False]
 
 
+def test_chunks_with_a_term_are_the_live_ones_with_the_smallest_keys(tmp_path: Path) -> None:
+    lexical = Lexical.open(str(tmp_path), write=True)
+    put(lexical, 1, [5, 6], [("the jobs", "", ""), ("a job", "jobs", "")])
+    put(lexical, 2, [1], [("", "", "job")])
+    lexical.commit(1)
+    put(lexical, 3, [3], [("jobs", "", "")])
+    lexical.commit(2)
+    assert lexical.chunks_with("job", k=9).tolist() == [1, 3, 5, 6]
+    assert lexical.chunks_with("job", k=2).tolist() == [1, 3]
+    put(lexical, 2, [7], [("cat", "", "")])
+    lexical.commit(3)
+    assert lexical.chunks_with("job", k=9).tolist() == [3, 5, 6]
+    assert lexical.chunks_with("jobs", k=9).tolist() == []
+
+
 def test_a_word_is_known_if_the_index_has_a_term_of_it_in_a_language(tmp_path: Path) -> None:
     lexical = small(tmp_path)
     lexical.put(2, np.array([2]), "fr", ["les chevaux chantaient"], [""], [""])

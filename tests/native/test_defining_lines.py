@@ -6,33 +6,51 @@ import time
 
 import pytest
 
-from crx._native import declaration
+from crx._native import Declaration, declarations
+
+DEFINITION, MEMBER = Declaration.DEFINITION, Declaration.MEMBER
+VALUE, NONE = Declaration.VALUE, Declaration.NONE
+
+
+def declaration(uri: str, text: str, name: str) -> Declaration:
+    """Return how one text declares a name."""
+    (found,) = declarations([(uri, text)], name)
+    return found
+
+
+def test_a_declaration_says_more_of_a_name_the_greater_it_is() -> None:
+    assert sorted([DEFINITION, NONE, MEMBER, VALUE]) == [NONE, VALUE, MEMBER, DEFINITION]
+
+
+def test_texts_are_read_each_with_its_own_path() -> None:
+    rows = [("a.py", "def read():"), ("a.py", "x = read()"), ("b.py", "read = 3")]
+    assert declarations(rows, "read") == [DEFINITION, NONE, MEMBER]
 
 
 @pytest.mark.parametrize(
     ("line", "name", "expected"),
     [
-        ("    def parse_known_args(self, args=None):", "parse_known_args", 3),
-        ("    async def fetch_rows(self):", "fetch_rows", 3),
-        ("pub(crate) fn read_all<T>(input: T) -> T {", "read_all", 3),
-        ("func (r *Reader) ReadAll(n int) error {", "ReadAll", 3),
-        ("export default class SearchForm extends Form {", "SearchForm", 3),
-        ("type HandlerFunc func(w Writer)", "HandlerFunc", 3),
-        ("static int foo_bar(int x)", "foo_bar", 3),
-        ("#define FOO_BAR 3", "FOO_BAR", 3),
-        ("MAX_SIZE = 3", "MAX_SIZE", 2),
-        ("app.get_x = function () {", "app.get_x", 3),
-        ('  "maxSize": 3,', "maxSize", 1),
-        ("     ControlMaster", "ControlMaster", 2),
-        (".It Cm ControlMaster", "ControlMaster", 2),
-        ("- `MAX_SIZE`: the size", "MAX_SIZE", 2),
-        ("**--no-edit**  keeps the message", "--no-edit", 2),
-        ("ZX-1042,Bolt,3.20", "ZX-1042", 2),
-        ("|ZX-1042|Bolt|3.20|", "ZX-1042", 2),
-        ("## E0308: mismatched types", "E0308", 2),
+        ("    def parse_known_args(self, args=None):", "parse_known_args", DEFINITION),
+        ("    async def fetch_rows(self):", "fetch_rows", DEFINITION),
+        ("pub(crate) fn read_all<T>(input: T) -> T {", "read_all", DEFINITION),
+        ("func (r *Reader) ReadAll(n int) error {", "ReadAll", DEFINITION),
+        ("export default class SearchForm extends Form {", "SearchForm", DEFINITION),
+        ("type HandlerFunc func(w Writer)", "HandlerFunc", DEFINITION),
+        ("static int foo_bar(int x)", "foo_bar", DEFINITION),
+        ("#define FOO_BAR 3", "FOO_BAR", DEFINITION),
+        ("MAX_SIZE = 3", "MAX_SIZE", MEMBER),
+        ("app.get_x = function () {", "app.get_x", DEFINITION),
+        ('  "maxSize": 3,', "maxSize", VALUE),
+        ("     ControlMaster", "ControlMaster", MEMBER),
+        (".It Cm ControlMaster", "ControlMaster", MEMBER),
+        ("- `MAX_SIZE`: the size", "MAX_SIZE", MEMBER),
+        ("**--no-edit**  keeps the message", "--no-edit", MEMBER),
+        ("ZX-1042,Bolt,3.20", "ZX-1042", MEMBER),
+        ("|ZX-1042|Bolt|3.20|", "ZX-1042", MEMBER),
+        ("## E0308: mismatched types", "E0308", MEMBER),
     ],
 )
-def test_a_line_defines_a_name(line: str, name: str, expected: int) -> None:
+def test_a_line_defines_a_name(line: str, name: str, expected: Declaration) -> None:
     assert declaration("", f"first\n{line}\nlast", name) == expected
 
 
@@ -40,9 +58,9 @@ def test_a_line_defines_a_name(line: str, name: str, expected: int) -> None:
     "name", ["value", "default", "open", "local", "replace", "temp", "required", "var", "val"]
 )
 def test_a_name_that_is_also_a_modifier_is_given_a_value(name: str) -> None:
-    assert declaration("a.py", f"def f(x):\n    {name} = 3\n", name) == 1
-    assert declaration("a.py", f"run(\n    {name} = 3,\n)\n", name) == 1
-    assert declaration("a.go", f"type T struct {{\n\t{name} int\n}}\n", name) == 2
+    assert declaration("a.py", f"def f(x):\n    {name} = 3\n", name) == VALUE
+    assert declaration("a.py", f"run(\n    {name} = 3,\n)\n", name) == VALUE
+    assert declaration("a.go", f"type T struct {{\n\t{name} int\n}}\n", name) == MEMBER
 
 
 def test_a_condition_is_no_declaration() -> None:
@@ -52,8 +70,8 @@ def test_a_condition_is_no_declaration() -> None:
         "class A:\n    if MAX_SIZE:\n        f()\n",
         "match x:\n    case MAX_SIZE:\n        f()\n",
     ):
-        assert declaration("a.py", text, "MAX_SIZE") == 0
-    assert declaration("a.py", "if MAX_SIZE:\n    f()\nMAX_SIZE = 3\n", "MAX_SIZE") == 3
+        assert declaration("a.py", text, "MAX_SIZE") == NONE
+    assert declaration("a.py", "if MAX_SIZE:\n    f()\nMAX_SIZE = 3\n", "MAX_SIZE") == DEFINITION
 
 
 @pytest.mark.parametrize(
@@ -74,7 +92,7 @@ def test_a_condition_is_no_declaration() -> None:
     ],
 )
 def test_a_line_that_uses_a_name_does_not_define_it(line: str, name: str) -> None:
-    assert not declaration("", f"first\n{line}\nlast", name)
+    assert declaration("", f"first\n{line}\nlast", name) == NONE
 
 
 def test_twice_the_text_takes_about_twice_the_time() -> None:
@@ -83,7 +101,7 @@ def test_twice_the_text_takes_about_twice_the_time() -> None:
         taken = []
         for _ in range(3):
             started = time.process_time()
-            assert not declaration("", text, "foo_bar")
+            assert declaration("", text, "foo_bar") == NONE
             taken.append(time.process_time() - started)
         return min(taken)
 
@@ -92,5 +110,5 @@ def test_twice_the_text_takes_about_twice_the_time() -> None:
 
 @pytest.mark.parametrize("name", ["élan", "Élan", "ÉLAN"])
 def test_letters_with_accents_have_no_case_either(name: str) -> None:
-    assert declaration("a.py", "class Élan:\n    pass\n", name) == 3
-    assert declaration("a.py", "class Élans:\n    pass\n", name) == 0
+    assert declaration("a.py", "class Élan:\n    pass\n", name) == DEFINITION
+    assert declaration("a.py", "class Élans:\n    pass\n", name) == NONE

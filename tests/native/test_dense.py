@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from crx._native import Dense, Store, dense_topk
+from crx._native import Dense, Filter, Store, dense_topk
 
 KEY = bytes(range(32))
 
@@ -109,8 +110,9 @@ def put(store: Store, uri: str, rows: list[list[float]], *, lang: str = "en") ->
     return store.chunk_keys(doc).tolist()  # type: ignore[no-any-return]
 
 
-def leg(store: Store, *, write: bool = False) -> Dense:
-    dense = Dense.open(f"{store.path}/derived", seal_key=KEY, write=write)
+def leg(store: Store, *, write: bool = False, ann_above: int = 100_000) -> Dense:
+    folder = f"{store.path}/derived"
+    dense = Dense.open(folder, seal_key=KEY, write=write, ann_above=ann_above)
     dense.sync(store)
     return dense
 
@@ -184,6 +186,48 @@ def test_a_batch_of_queries_finds_what_each_finds_alone(store: Store) -> None:
         assert (keys.tolist(), scores.tolist()) == (alone[0].tolist(), alone[1].tolist())
 
 
+Spreads: TypeAlias = tuple[list[float], list[float], int]
+
+
+def spread(dense: Dense, queries: object, **options: Filter) -> Spreads:
+    found = dense.spread(np.array(queries, np.float32), **options)
+    assert found is not None
+    highest, mean, rows = found
+    return highest.tolist(), mean.tolist(), rows
+
+
+def test_a_spread_is_the_highest_score_and_the_mean_of_all_rows(store: Store) -> None:
+    put(store, "a", [[3, 0], [0, 1]])
+    put(store, "b", [[0, -1]])
+    dense = leg(store)
+    assert spread(dense, [[1, 0], [0, 2], [0, 0]]) == ([3, 2, 0], [1, 0, 0], 3)
+    of_a = store.select('{"uri": "a"}')
+    assert spread(dense, [[1, 0]], only=of_a) == ([3], [1.5], 2)
+
+
+def test_the_spread_of_many_rows_is_that_of_their_scores(store: Store) -> None:
+    rng = np.random.default_rng(0)
+    put(store, "a", rng.standard_normal((300, 70)).astype(np.float32).tolist())
+    dense = leg(store, write=True)
+    dense.publish(store)
+    queries = rng.standard_normal((6, 70)).astype(np.float32)
+    scores = [dense.search(query, k=300)[1] for query in queries]
+    highest, mean, rows = spread(dense, queries)
+    assert highest == [each.max() for each in scores]
+    assert mean == pytest.approx([each.mean() for each in scores], abs=1e-5)
+    assert rows == 300
+
+
+def test_without_rows_a_mean_is_zero_and_with_a_graph_there_is_no_spread(store: Store) -> None:
+    assert spread(leg(store), np.ones((2, 4))) == ([-np.inf, -np.inf], [0, 0], 0)
+    rows = np.random.default_rng(0).standard_normal((400, 4)).astype(np.float32)
+    put(store, "a", rows.tolist())
+    dense = leg(store, write=True, ann_above=100)
+    dense.publish(store)
+    assert not dense.exact
+    assert dense.spread(np.ones((2, 4), np.float32)) is None
+
+
 @pytest.mark.parametrize(
     ("queries", "message"),
     [
@@ -196,3 +240,5 @@ def test_a_bad_batch_is_named(store: Store, queries: NDArray[np.float32], messag
     put(store, "a", [[1, 0]])
     with pytest.raises(ValueError, match=message):
         leg(store).search_batch(queries, k=1)
+    with pytest.raises(ValueError, match=message):
+        leg(store).spread(queries)

@@ -34,6 +34,12 @@ from crx.retrieve.query_language import detect_query_langs
         ("gói phần mềm", ["en", "fr"], ("vi",)),
         ("colour of the file", ["fr", "en-GB"], ("en",)),
         ("crème", ["en"], ("en",)),
+        # Several function words tell of a language that the index has not.
+        ("How many points did the team get?", ["zh"], ("en",)),
+        ("How many points did the team get?", ["vi", "fr"], ("en",)),
+        ("car pour", ["zh"], ()),
+        # Of German, whose function words are not known here, they tell nothing.
+        ("was so an dem Was in", ["de"], ("de",)),
         # In two languages, neither is certain; the script with most letters decides.
         ("remboursement dans les 30 jours when is the refund paid", ["fr", "en"], ("fr", "en")),
         ("返品 refund policy returns", ["ja", "en"], ("en",)),

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from crx._native import FLOOR_RANK
 from crx.backends.overlap import OverlapReranker
 from crx.config import Settings, describe
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import OPTIONAL, RULES, make_rules
+from crx.retrieve.search_state import ALL
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "rules.md").read_text(encoding="utf-8")
@@ -37,15 +39,16 @@ def test_a_rule_that_is_on_by_default_has_figures(name: str) -> None:
 def test_a_rule_is_frozen_and_its_numbers_are_its_fields() -> None:
     for rule in make_rules(Settings(rank_recency_weight=0.5), rerank=RERANK):
         assert type(rule).__dataclass_params__.frozen  # type: ignore[attr-defined]
-        assert {each.name for each in fields(rule)} >= {"reads"} or rule.reads in (0, 1 << 30)  # type: ignore[arg-type]
+        named = {each.name for each in fields(rule)}  # type: ignore[arg-type]
+        assert "reads" in named or rule.reads in (0, FLOOR_RANK, ALL)
 
 
 # Numbers that decide an order, or which candidates there are, outside the value of a rule.
 ORDER = {
     "fusion": {"UNKNOWN_PART_POWER", "SHARE_POWER"},
     "dense_languages": {"UNREAD_WEIGHT"},
-    "document_name": {"BEST_CHUNKS", "_OF_ONE_DOCUMENT", "_FEWEST_WORDS"},
-    "search": {"DEEPER", "DEEPEST"},
+    "document_name": {"_OF_ONE_DOCUMENT", "_FEWEST_WORDS"},
+    "search": {"DEEPEST"},
     "spelling": {"_SHORTEST_PART", "_UNKNOWN_SHARE", "_TERMS", "_CHUNKS", "_ALIKE", "_SHORTEST"},
     "unknown_words": {"FEWEST_CHUNKS"},
     "verbatim": {"_SHORTEST"},
@@ -58,25 +61,23 @@ OTHER = {
     "mended_filter": {"_LONGEST_NAME"},
     "operators": {"_SHOWN_CHARS", "_SHOWN_TEXTS"},
     "recency": {"_DAY_S"},
+    "query_language": {"SEVERAL"},
     "search_state": {"LOOKED_THROUGH"},
-    "spelling": {"_LONGEST_QUERY", "_MOST_REPLACED", "_COUNTED", "_FUNCTION_WORDS_OF_A_LANGUAGE"},
+    "spelling": {"_LONGEST_QUERY", "_MOST_REPLACED", "_COUNTED"},
     "timed_scoring": {"_FIRST_BATCH", "_SMALL_BATCH", "_BATCH_MS"},
     "unknown_words": {"_MOST_CHUNKS", "_COMPARED"},
-    "verbatim": {"VALUE"},
 }
 # The same of the core: kinds, definitions, the floor of a fusion, copies, terms of a query.
 CORE = {
     "code/mod.rs": {
         "BEST",
-        "FLOOR_RANK",
         "SOME_PROSE",
         "MUCH_PROSE",
         "SYMBOL_SHARE",
-        "FOLDER_SHARE",
     },
     "code/source.rs": {"SHARE_OF_SYMBOLS", "SHARE_OF_SYMBOLS_AND_LINES", "SHARE_OF_LINES"},
     "fuse.rs": {"FLOOR_RANK"},
-    "copies.rs": {"FEWEST_SHINGLES", "CONTENT_WEIGHT"},
+    "copies.rs": {"FEWEST_SHINGLES"},
     "analyze/query.rs": {"FUNCTION_WEIGHT", "HIRAGANA_WEIGHT", "NAME_FACTOR"},
 }
 
@@ -111,8 +112,8 @@ def test_the_numbers_that_decide_an_order_are_counted() -> None:
         for rule in make_rules(Settings(rank_recency_weight=0.5), rerank=RERANK)
         for each in fields(rule)  # type: ignore[arg-type]
         if each.default is not MISSING and isinstance(each.default, int | float)
-        if each.name not in ("asked", "by_excerpts", "copy_share")
-        if rule.name not in of_settings or each.name in ("reads", "best")
+        if each.name not in ("asked", "copy_share")
+        if rule.name not in of_settings or each.name == "deepest"
     }
     beside = sum(map(len, ORDER.values())), sum(map(len, CORE.values()))
-    assert (len(settings), len(numbers), *beside) == (25, 12, 16, 15)
+    assert (len(settings), len(numbers), *beside) == (24, 6, 14, 12)

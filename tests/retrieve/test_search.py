@@ -26,7 +26,7 @@ from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import rank, run_rules, run_search
-from crx.retrieve.search_state import RankingRule, Search, SearchParameters, start_search
+from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters, start_search
 from crx.retrieve.widen import widen_hits
 from crx.types import LEGS, Ranking
 
@@ -37,7 +37,7 @@ PARAMETERS = BY_WORDS._replace(embedder=EMBEDDER)
 RERANK = Rerank(
     reranker=OverlapReranker(), reads=3, weight=1.0, ms=0, min_relevance=0, cache=ScoreCache()
 )
-BY_TIME = Recency(weight=9.0, half_life_days=1, field="")
+BY_TIME = Recency(reads=150, weight=9.0, half_life_days=1, field="")
 
 
 class UnreachableEmbedder(HashedEmbedder):
@@ -161,6 +161,32 @@ def test_a_rule_gets_the_candidates_that_it_reads_and_the_others_follow() -> Non
 def test_what_no_later_rule_reads_is_cut_off() -> None:
     search = run_rules(start(ranked=4)._replace(wanted=0), [Reverse(4), Reverse(3)])
     assert search.ranking.keys.tolist() == [2, 3, 4]
+
+
+class Idle(Reverse):
+    """A rule that has nothing to do, or fails when it is asked."""
+
+    def applies(self, search: Search) -> bool:
+        if self.name == "failing":
+            raise ZeroDivisionError("no candidate")
+        return False
+
+
+@pytest.mark.parametrize("later", [Idle(4), Idle(4, name="failing")])
+def test_a_rule_is_told_how_many_candidates_those_read_that_have_something_to_do(
+    later: RankingRule,
+) -> None:
+    seen = []
+
+    class Telling(Reverse):
+        def apply(self, search: Search) -> Search:
+            seen.append((len(search.ranking.keys), search.wanted))
+            return search
+
+    search = run_rules(start(ranked=4), [Telling(ALL), later])
+    run_rules(start(ranked=4), [Telling(ALL), Reverse(4)])
+    assert seen == [(4, 3), (4, 4)]
+    assert len(search.notes) == (later.name == "failing")
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,9 @@ def _project_files() -> Iterator[HostileFolder]:
         "limits": lambda places: (
             "read_seconds = 10000000\nread_memory_mb = 1000000\nmax_file_mb = 100000"
         ),
-        "depths": lambda places: "k = 100000000\nbm25_depth = 100000000\ndense_depth = 100000000",
+        "depths": lambda places: (
+            "k = 100000000\n[rank.bm25]\ndepth = 100000000\n[rank.dense]\ndepth = 100000000"
+        ),
         "no TOML": lambda places: "\0\0\0",
         "a deep TOML": lambda places: "k = " + "[" * 20_000,
         "a long TOML": lambda places: "# " + "x" * 20_000_000,

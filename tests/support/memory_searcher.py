@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from crx._native import Pattern
 from crx.retrieve.parameters import RankingWeights
-from crx.retrieve.ports import Found, Keys, Legs, Matching
+from crx.retrieve.ports import Found, Keys, Legs, Matching, Spread
 from crx.retrieve.search_state import SearchParameters
 
 # Of a search of few chunks by words.
 PARAMETERS = SearchParameters(
     weights=RankingWeights(
-        bm25_depth=9, dense_depth=9, bm25_weight=0.7, dense_weight=0.3, score_share=0.6, rrf_k=5,
+        bm25_depth=9, dense_depth=9, dense_weight=0.3, score_share=0.6, rrf_k=5,
         k1=1.2, b=0.75, context_weight=1, outline_prose=1, outline_code=2, outline_named=6,
     ),
     k=3,
@@ -151,11 +151,16 @@ class MemorySearcher:
 class MemoryDense:
     found: Found
     faults: Sequence[str] = ()
-    exact: bool = True
 
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         keys, scores = self.found
         return keys[:k], scores[:k]
+
+    def spread(self, queries: NDArray[np.float32]) -> Spread:
+        _, scores = self.found
+        highest = np.full(len(queries), scores.max(initial=0), np.float32)
+        mean = np.full(len(queries), scores.mean() if len(scores) else 0, np.float32)
+        return Spread(highest, mean, len(scores))
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,9 @@ class MemoryTerms:
 
     def compounds_of(self, part: str, *, k: int) -> list[str]:
         return []
+
+    def chunks_with(self, term: str, *, k: int) -> Keys:
+        return np.empty(0, np.int64)
 
     def containing(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys:
         return keys

@@ -129,7 +129,7 @@ def _variables(environ: Mapping[str, str], ignored: list[str]) -> dict[str, tupl
     """
     settings = {f"CRX_{each.field.upper()}": each.name for each in describe()}
     fields = {name: variable for variable, name in settings.items()}
-    renamed = {f"CRX_{old.upper()}": new for old, new in RENAMED.items()}
+    renamed = {f"CRX_{old.upper().replace('.', '_')}": new for old, new in RENAMED.items()}
     others = {each.name for each in ENVIRONMENT}
     found: dict[str, tuple[str, str]] = {}
     for variable, value in environ.items():

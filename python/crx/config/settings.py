@@ -125,9 +125,12 @@ class Settings:
     rank_dense_depth: int = _setting(
         150, "run", "chunks taken from the dense leg", least=0, untrusted=(0, 10_000)
     )
-    rank_fusion_bm25: float = _setting(0.7, "run", "weight of BM25 in the fusion", least=0)
     rank_fusion_dense: float = _setting(
-        0.3, "run", "weight of the dense leg in the fusion", least=0
+        0.3,
+        "run",
+        "weight of the dense leg in the fusion, 0 to 1; BM25 has the rest",
+        least=0,
+        most=1,
     )
     rank_fusion_score_share: float = _setting(
         0.6,
@@ -146,7 +149,7 @@ class Settings:
         0.3, "run", "raise of source code that defines a name made of words of the query", least=0
     )
     rank_code_path: float = _setting(
-        0.35, "run", "raise of a source file whose name or folder is in the query", least=0
+        0.35, "run", "raise of a source file whose name is in the query", least=0
     )
     rank_code_file: float = _setting(
         0.2, "run", "raise of the best chunk of a source file with several good hits", least=0
@@ -285,7 +288,8 @@ ENVIRONMENT = (
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "bm25_depth": ("rank.bm25.depth",),
     "dense_depth": ("rank.dense.depth",),
-    "bm25_weight": ("rank.fusion.bm25",),
+    "bm25_weight": ("rank.fusion.dense",),
+    "rank.fusion.bm25": ("rank.fusion.dense",),
     "dense_weight": ("rank.fusion.dense",),
     "score_share": ("rank.fusion.score_share",),
     "rrf_k": ("rank.fusion.rrf_k",),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.errors import Damaged
 from crx.index.vector_leg import VectorLeg
-from crx.retrieve.ports import Found, Legs, Matching
+from crx.retrieve.ports import Found, Legs, Matching, Spread
 
 # Chunks of which BM25 is searched in less than half a millisecond, the time of a hand-over between
 # two threads of which both run Python.
@@ -54,11 +54,6 @@ class FileDense(NamedTuple):
         """The damaged files that were found so far, a line each."""
         return self.dense.faults
 
-    @property
-    def exact(self) -> bool:
-        """Whether a search compares the query with every vector."""
-        return self.dense.exact
-
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         """Return the k chunks whose vectors have the largest inner product with the (d,) query.
 
@@ -70,6 +65,11 @@ class FileDense(NamedTuple):
         except Damaged:
             self.dense.sync(self.store)
             return self.dense.search(query, k=k, only=self.only)
+
+    def spread(self, queries: NDArray[np.float32]) -> Spread | None:
+        """Return the highest and the mean similarity of (n, d) queries, in C order, to chunks."""
+        found = self.dense.spread(queries, only=self.only)
+        return found and Spread(*found)
 
 
 class FileSearcher(NamedTuple):

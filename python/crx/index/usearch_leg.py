@@ -123,6 +123,12 @@ class UsearchLeg:
         found, scores = _native.dense_topk(rows, query, k=k)
         return keys[found], scores
 
+    def spread(
+        self, queries: NDArray[np.float32], *, only: _native.Filter | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], int] | None:
+        """Return what `_native.Dense.spread` does; None if there is a graph."""
+        return self.scan.spread(queries, only=only) if self.exact else None
+
     def _current(self) -> _Graph | None:
         """Return the graph if it is of the present state."""
         graph = self.graph

@@ -29,3 +29,6 @@ class VectorLeg(Protocol):
     def search(
         self, query: NDArray[np.float32], *, k: int, only: _native.Filter | None = None
     ) -> Found: ...
+    def spread(
+        self, queries: NDArray[np.float32], *, only: _native.Filter | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], int] | None: ...

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.protocols import Embedder
-from crx.retrieve.legs.dense_languages import weigh_by_language
+from crx.retrieve.legs.dense_languages import UNREAD_WEIGHT, weigh_by_language
+from crx.retrieve.query_language import is_foreign
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import LEGS, Ranking
 
@@ -41,7 +42,8 @@ def fuse_legs(search: Search) -> Search:
     """Return the search with the candidates of its legs; a single leg keeps its ranking.
 
     The dense leg weighs less if some of BM25's chunks have no vector yet; these are not punished
-    for it.
+    for it. BM25 weighs less if the query is in another language than all documents: what they share
+    is a name or chance.
     """
     parameters = search.parameters
     found = [search.rankings[leg] for leg in LEGS if leg in search.rankings]
@@ -52,7 +54,8 @@ def fuse_legs(search: Search) -> Search:
     bm25, dense = search.rankings["bm25"], search.rankings["dense"]
     weigh = partial(_weigh_dense, search, parameters.embedder)
     dense_weight, note = weigh(dense.keys)
-    bm25_weight = np.full(len(bm25.keys), parameters.weights.bm25_weight)
+    read = UNREAD_WEIGHT if is_foreign(search.query, search.searcher.langs) else 1.0
+    bm25_weight = np.full(len(bm25.keys), read * (1 - parameters.weights.dense_weight))
     pending = search.searcher.without_vector(bm25.keys)
     if len(pending):
         unknown = np.isin(bm25.keys, pending)

@@ -7,6 +7,11 @@ from typing import NamedTuple
 from crx.config import Settings
 
 
+def leg_depth(settings: Settings) -> int:
+    """Return how many chunks the deeper of the legs gives."""
+    return max(settings.rank_bm25_depth, settings.rank_dense_depth)
+
+
 class RankingWeights(NamedTuple):
     """The numbers of BM25, of the outline in it, of the dense leg and of the fusion.
 
@@ -27,7 +32,6 @@ class RankingWeights(NamedTuple):
     outline_code: float
     outline_named: float
     dense_depth: int
-    bm25_weight: float
     dense_weight: float
     score_share: float
     rrf_k: float
@@ -44,7 +48,6 @@ class RankingWeights(NamedTuple):
             outline_code=settings.rank_outline_code,
             outline_named=settings.rank_outline_named,
             dense_depth=settings.rank_dense_depth,
-            bm25_weight=settings.rank_fusion_bm25,
             dense_weight=settings.rank_fusion_dense,
             score_share=settings.rank_fusion_score_share,
             rrf_k=settings.rank_fusion_rrf_k,

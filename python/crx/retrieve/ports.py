@@ -46,18 +46,25 @@ class LexicalLeg(Protocol):
     ) -> Found: ...
 
 
+class Spread(NamedTuple):
+    """The highest similarity of each of some queries to a chunk, and the mean of all `rows`."""
+
+    highest: NDArray[np.float32]
+    mean: NDArray[np.float32]
+    rows: int
+
+
 class DenseLeg(Protocol):
     """The search of vectors, among the documents that a filter leaves.
 
-    `faults` are the damaged files that were found so far, a line each. It is `exact` if a search
-    compares the query with every vector.
+    `faults` are the damaged files that were found so far, a line each. `spread` is None if a
+    search does not compare a query with every vector; see `_native.Dense`.
     """
 
     @property
     def faults(self) -> Sequence[str]: ...
-    @property
-    def exact(self) -> bool: ...
     def search(self, query: NDArray[np.float32], *, k: int) -> Found: ...
+    def spread(self, queries: NDArray[np.float32]) -> Spread | None: ...
 
 
 class Legs(NamedTuple):
@@ -84,6 +91,7 @@ class TermIndex(LexicalLeg, Protocol):
     def are_known(self, words: Sequence[str], *, langs: Sequence[str]) -> list[bool]: ...
     def similar_terms(self, word: str, *, k: int) -> list[str]: ...
     def compounds_of(self, part: str, *, k: int) -> list[str]: ...
+    def chunks_with(self, term: str, *, k: int) -> Keys: ...
     def containing(self, keys: Keys, *, words: Sequence[str], langs: Sequence[str]) -> Keys: ...
 
 

@@ -3,7 +3,8 @@
 The script is decided first; most scripts name their languages. For Latin letters the language
 detector is used if it is reliable, which it seldom is for a few words. Otherwise the query is
 assumed to be in one of the languages of the index: in that with most of its function words, or in
-one that is written with its letters.
+one that is written with its letters. Several function words tell of a language that the index has
+not.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ _DENSE_SCRIPTS = frozenset({"cjk", "hangul", "hiragana", "katakana"})
 # "a" is an article in English and a verb in French.
 _WORD = re.compile(r"\w\w+['’]?|\w['’]")
 _ELIDED_WORDS = {"fr": frozenset({"c'", "d'", "j'", "l'", "m'", "n'", "qu'", "s'", "t'"})}
+# With fewer function words of a language, and no document in it, a query is not taken to be in it:
+# "car", "pour" and "son" are French function words.
+SEVERAL = 3
 # Letters with diacritics, and ligatures. Any may occur in a language that is not listed.
 _LETTERS = {"en": frozenset(), "fr": frozenset("àâæçèéêëîïôùûüÿœ")}
 
@@ -59,7 +63,7 @@ def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]
         if detected := _native.detect_lang(query):
             return (detected,)
         latin = [lang for lang in langs if lang and lang not in _NON_LATIN_LANGS]
-        return tuple(_likely_langs(query.casefold(), latin))
+        return tuple(_likely_langs(query.casefold(), [*latin, *_other_langs(query, latin)]))
     if not script:
         return ()
     candidates = _LANGS_OF_SCRIPT.get(script, (script,))
@@ -69,6 +73,16 @@ def detect_query_langs(query: str, langs: Sequence[str] = ()) -> tuple[str, ...]
 def primary_language(lang: str) -> str:
     """Return the language of a tag such as `pt-BR`."""
     return lang.partition("-")[0].lower()
+
+
+def is_foreign(query: str, langs: Sequence[str]) -> bool:
+    """Return whether a query is in a language that no document of an index is in.
+
+    `langs` are the languages of the index; if all are unknown, no query is foreign.
+    """
+    known = {primary_language(lang) for lang in langs if lang}
+    asked = detect_query_langs(query, langs)
+    return bool(asked and known) and known.isdisjoint(asked)
 
 
 def declared_langs(model: object) -> tuple[str, ...]:
@@ -95,17 +109,30 @@ def undeclared_langs(declared: Sequence[str], langs: Sequence[str]) -> list[str]
     return [lang for lang in langs if declared and lang and primary_language(lang) not in declared]
 
 
+def _other_langs(query: str, langs: Sequence[str]) -> list[str]:
+    """Return languages that a query has several function words of, but some, if these have any."""
+    if not FUNCTION_WORDS.keys() >= set(langs):
+        return []
+    words = _words(query.casefold())
+    others = [lang for lang in FUNCTION_WORDS if lang not in langs]
+    return [lang for lang in others if _count_function_words(words, lang) >= SEVERAL]
+
+
 def _likely_langs(query: str, langs: Sequence[str]) -> Sequence[str]:
     """Return those of some languages that a query in Latin letters is likely to be in, or all.
 
     A language with at most half of another's function words is not likely.
     """
-    words = [word.replace("’", "'") for word in _WORD.findall(query)]
+    words = _words(query)
     counts = [_count_function_words(words, lang) for lang in langs]
     if most := max(counts, default=0):
         langs = [lang for lang, count in zip(langs, counts, strict=True) if 2 * count > most]
     accented = {letter for letter in query if letter.isalpha() and not letter.isascii()}
     return [lang for lang in langs if accented <= _LETTERS.get(lang, accented)] or langs
+
+
+def _words(query: str) -> list[str]:
+    return [word.replace("’", "'") for word in _WORD.findall(query)]
 
 
 def _count_function_words(words: Sequence[str], lang: str) -> int:

@@ -7,7 +7,9 @@ without a rule that fails.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,8 @@ from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters
 from crx.retrieve.widen import describe_left_out, widen_hits
 from crx.types import LEGS, Note, Ranking, Result
 
+_Given = TypeVar("_Given")
+
 # The steps before the rules; the names are those of the times in a `Result`.
 QUERY_STEPS: Sequence[tuple[str, Step]] = (
     ("parse", parse_query),
@@ -63,9 +67,8 @@ RULES = (
 )
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
-# How many times as many chunks the legs give if copies leave too few, and the most.
-DEEPER = 5
-DEEPEST = 2_000
+# How many chunks the legs give if copies leave too few.
+DEEPEST = 750
 
 
 def make_rules(
@@ -80,7 +83,7 @@ def make_rules(
         CopyFolding.of(settings),
         rerank,
         Verbatim(copy_share=settings.rank_copies_share),
-        Definitions(),
+        Definitions.of(settings),
         *further,
     ]
     return tuple(rule for rule in rules if rule is not None)
@@ -147,15 +150,21 @@ def run_rules(search: Search, rules: Sequence[RankingRule]) -> Search:
     left, the legs are searched more deeply, and the rule is run on all that they give.
     """
     for at, rule in enumerate(rules):
-        later = max([search.k, *(each.reads for each in rules[at + 1 :])])
-        given = search._replace(wanted=later)
+        later = rules[at + 1 :]
+        given = search._replace(wanted=_count_wanted(search, later))
         after = run_rule(given, rule)
         if after.copies and not given.copies and _is_too_few(after, given):
             # Rules that look at every candidate may have left some out.
             selecting = [each for each in rules[:at] if each.reads >= ALL]
             after = run_rule(_add_deeper(given, selecting), rule)
-        search = _cut(after, later)
+        search = _cut(after, max([search.k, *(each.reads for each in later)]))
     return _cut(search, search.k)
+
+
+def _count_wanted(search: Search, later: Sequence[RankingRule]) -> int:
+    """Return how many candidates those of the later rules read that have something to do."""
+    applying = (each for each in later if _attempt(each, partial(each.applies, search)) is True)
+    return max([search.k, *(each.reads for each in applying)])
 
 
 def run_rule(search: Search, rule: RankingRule) -> Search:
@@ -165,29 +174,17 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
     ranking, reads = search.ranking, rule.reads or search.k
     head = Ranking(ranking.keys[:reads], ranking.scores[:reads])
     given = search._replace(ranking=head)
-    try:
-        if not rule.applies(given):
-            return search
-        after = rule.apply(given)
-        if after is given:
-            return search
-        _require_order(after)
-        left_out = set(head.keys.tolist()).difference(
-            after.ranking.keys.tolist(), *after.copies.values()
-        )
-    except CrxError:
-        # Of damage, of an interrupt and of a model that is missing, the search is told itself.
-        raise
-    except Exception as error:  # noqa: BLE001  (without a faulty rule the others have an order)
-        what = f"{type(error).__name__}: {error}"
-        note = f"the rule {rule.name} failed and is left out: {what}"
-        return search.noting(Note(note, "failed"))
+    after = _attempt(rule, partial(_apply, rule, given))
+    if isinstance(after, Note):
+        return search.noting(after)
+    if after is given:
+        return search
     return _timed(
         search._replace(
             ranking=append(after.ranking, ranking.keys[reads:], ranking.scores[reads:]),
             rankings=_explained(rule.name, head, after),
             copies=after.copies,
-            dropped=search.dropped | left_out,
+            dropped=after.dropped,
             notes=after.notes,
         ),
         rule.name,
@@ -201,6 +198,32 @@ def _explained(name: str, before: Ranking, after: Search) -> Mapping[str, Rankin
     if name in after.rankings or np.array_equal(before.keys[np.isin(before.keys, keys)], keys):
         return after.rankings
     return {**after.rankings, name: after.ranking}
+
+
+def _attempt(rule: RankingRule, call: Callable[[], _Given]) -> _Given | Note:
+    """Return what a call of a rule gives, or the note that it failed."""
+    try:
+        return call()
+    except CrxError:
+        # Of damage, of an interrupt and of a model that is missing, the search is told itself.
+        raise
+    except Exception as error:  # noqa: BLE001  (without a faulty rule the others have an order)
+        what = f"{type(error).__name__}: {error}"
+        return Note(f"the rule {rule.name} failed and is left out: {what}", "failed")
+
+
+def _apply(rule: RankingRule, given: Search) -> Search:
+    """Return the search after a rule, the same if the rule has nothing to do.
+
+    Raises `TypeError` and `ValueError` if the rule returns something else than an order.
+    """
+    after = rule.apply(given) if rule.applies(given) else given
+    if after is given:
+        return given
+    _require_order(after)
+    known = after.ranking.keys.tolist(), *after.copies.values()
+    left_out = set(given.ranking.keys.tolist()).difference(*known)
+    return after._replace(dropped=given.dropped | left_out)
 
 
 def _require_order(after: object) -> None:
@@ -269,7 +292,8 @@ def _add_deeper(search: Search, rules: Sequence[RankingRule]) -> Search:
 
 
 def _deepen(depth: int) -> int:
-    return max(depth, min(DEEPER * depth, DEEPEST))
+    """Return the depth of a leg that is searched more deeply; 0 is a leg that is left out."""
+    return max(depth, DEEPEST) if depth else 0
 
 
 def _timed(search: Search, name: str, started: float) -> Search:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.errors import UsageError
-from crx.retrieve.ports import Found, Legs, Matching
+from crx.retrieve.ports import Found, Legs, Matching, Spread
 from crx_engines.engine.bm25 import query_weights
 from crx_engines.engine.protocol import (
     OUTCOME,
@@ -164,17 +164,20 @@ class EngineLexical:
         """Return no term, as `similar_terms`."""
         return []
 
+    def chunks_with(self, term: str, *, k: int) -> NDArray[np.int64]:
+        """Return no chunk: it is asked for a term that is spelled like a word."""
+        return np.empty(0, np.int64)
+
 
 @dataclass(frozen=True, slots=True)
 class EngineDense:
     """The dense leg.
 
-    A database may answer from a graph, and limits how much it returns, so it is not `exact`.
+    A database may answer from a graph, and limits how much it returns, so it has no `spread`.
     """
 
     snapshot: EngineSnapshot
     where: Conditions | None = None
-    exact: bool = False
 
     @property
     def faults(self) -> Sequence[str]:
@@ -185,6 +188,10 @@ class EngineDense:
         """Return the k chunks of largest inner product, as `_native.Dense.search`."""
         found = self.snapshot.dense_topk(query, k=k, where=self.where)
         return found.keys, found.scores
+
+    def spread(self, queries: NDArray[np.float32]) -> Spread | None:
+        """Return None: not every vector is compared."""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

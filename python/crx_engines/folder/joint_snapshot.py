@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.index.file_searcher import FileSearcher
-from crx.retrieve.ports import Legs, Matching, MatchingEnd
+from crx.retrieve.ports import DenseLeg, Legs, Matching, MatchingEnd, Spread
 from crx.types import Ranking
 from crx_engines.engine.legs import EngineDense, EngineDocuments, EngineLexical
 from crx_engines.engine.protocol import (
@@ -259,6 +259,11 @@ class JointTerms:
         """Return at most k terms that have a part of a word, the best of each folder first."""
         return _best_of_each((each.lexical.compounds_of(part, k=k) for each in self.folders), k=k)
 
+    def chunks_with(self, term: str, *, k: int) -> NDArray[np.int64]:
+        """Return at most k chunks that have a term, one folder after another."""
+        found = (folder.lexical.chunks_with(term, k=k) for folder in self.folders)
+        return self.snapshot.merge_keys(found)[:k]
+
     def containing(
         self, keys: NDArray[np.int64], *, words: Sequence[str], langs: Sequence[str]
     ) -> NDArray[np.int64]:
@@ -269,6 +274,24 @@ class JointTerms:
             for folder, part in zip(self.folders, own, strict=True)
         )
         return keys[np.isin(keys, found)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointDense(EngineDense):
+    """The dense leg of several folders, whose own legs are the `parts`."""
+
+    parts: Sequence[DenseLeg]
+
+    def spread(self, queries: NDArray[np.float32]) -> Spread | None:
+        """Return the spread over the chunks of all folders, None if that of a folder is unknown."""
+        found = [part.spread(queries) for part in self.parts]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            return None
+        highest = np.max([each.highest for each in known], axis=0)
+        rows = sum(each.rows for each in known)
+        total = sum(each.rows * each.mean for each in known)
+        return Spread(highest, np.asarray(total / max(rows, 1), np.float32), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +328,9 @@ class JointSearcher:
 
     def legs(self, where: Mapping[str, object] | None) -> Legs:
         """Return the legs among the documents that meet a filter."""
-        is_exact = all(folder.exact for folder in self.folders)
+        dense = [folder.legs(where).dense for folder in self.folders]
         return Legs(
-            EngineLexical(self.snapshot, where), EngineDense(self.snapshot, where, exact=is_exact)
+            EngineLexical(self.snapshot, where), JointDense(self.snapshot, where, parts=dense)
         )
 
     def has_document(self, where: Mapping[str, object]) -> bool:

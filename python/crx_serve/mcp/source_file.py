@@ -81,8 +81,12 @@ class SourceFile:
             for line in range(first, last + 1)
             if word.search(row := self.line_text(line)) and not COMMENT.match(row)
         ]
+        rows = [(self.uri, self.line_text(line)) for line in named]
+        declared = _native.declarations(rows, name)
         declares = (
-            line for line in named if _native.declaration(self.uri, self.line_text(line), name) > 1
+            line
+            for line, level in zip(named, declared, strict=True)
+            if level > _native.Declaration.VALUE
         )
         # In C the type of a function may stand on a line before its name.
         return next(declares, named[0] if name and named else first)

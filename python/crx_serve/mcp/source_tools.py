@@ -222,7 +222,7 @@ def _use_of(row: str, name: str, *, uri: str, is_source: bool, is_aside: bool) -
         return "document"
     if is_aside:
         return "test"
-    if _native.declaration(uri, row, name) > 2:
+    if _native.declarations([(uri, row)], name) == [_native.Declaration.DEFINITION]:
         return "definition"
     if _IMPORT.match(row):
         return "import"

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from memory_searcher import PARAMETERS, MemoryChunk, MemorySearcher
 from numpy.typing import NDArray
 
 import crx
 from crx.backends.hashed import HashedEmbedder
+from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.legs.dense_languages import UNREAD_WEIGHT, weigh_by_language
-from crx.types import Document
+from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
+from crx.retrieve.request import SearchRequest
+from crx.retrieve.search_state import start_search
+from crx.types import Document, Ranking
 
 
 class EnglishEmbedder(HashedEmbedder):
@@ -92,6 +97,29 @@ def test_a_search_in_an_unread_language_keeps_the_order_of_bm25_and_says_so(
         "the dense leg weighs less: the query is in ja, which the embedder does not read",
     )
     assert bm25.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "langs", "first"),
+    [
+        ("Đội Panthers đã thua bao nhiêu điểm?", ["en"], 2),
+        ("Đội Panthers đã thua bao nhiêu điểm?", ["en", "vi"], 1),
+        ("Đội Panthers đã thua bao nhiêu điểm?", [""], 1),
+        ("how many points did the Panthers lose?", ["en"], 1),
+    ],
+)
+def test_words_weigh_less_if_the_query_is_in_another_language_than_all_documents(
+    query: str, langs: list[str], first: int
+) -> None:
+    rankings = {
+        "bm25": Ranking(np.array([1, 2]), np.array([2, 1], np.float32)),
+        "dense": Ranking(np.array([2, 1]), np.array([0.9, 0.5], np.float32)),
+    }
+    searcher = MemorySearcher([MemoryChunk(1, "Panthers."), MemoryChunk(2, "Points.")], langs=langs)
+    embedder = CachedEmbedder(HashedEmbedder(), QueryVectorCache())
+    parameters = PARAMETERS._replace(embedder=embedder)
+    search = start_search(SearchRequest(query=query), parameters=parameters, searcher=searcher)
+    assert fuse_legs(search._replace(rankings=rankings)).ranking.keys[0] == first
 
 
 def test_an_index_records_what_its_embedder_reads_and_notes_other_documents(

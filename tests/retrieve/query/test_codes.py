@@ -48,3 +48,16 @@ def test_a_code_is_found_as_a_document_writes_it(index: crx.Index, query: str, s
 )
 def test_what_documents_have_or_none_has_in_any_groups_stays(index: crx.Index, query: str) -> None:
     assert not any("showing results" in note for note in index.search(query).notes)
+
+
+def test_words_are_no_code_though_their_parts_are_known(index: crx.Index) -> None:
+    result = index.search("How many Geese carried the Pump by the 1700s")
+    assert not any("showing results" in note for note in result.notes)
+
+
+def test_a_word_that_documents_have_in_another_form_is_not_joined(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "setup.md").write_text("Windows 11 needs a key. The image is windows11.")
+    with crx.open(tmp_path / "notes.crx", settings={"embedder": "none"}) as index:
+        index.add(tmp_path / "docs")
+        assert not any("showing results" in note for note in index.search("Windows 11 key").notes)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 import crx
 from crx import _native
+from crx._native import BEST
 from crx.protocols import Embedder
 from crx.retrieve.legs.leg_search import search_legs
 from crx.retrieve.ports import Found, LexicalLeg
-from crx.retrieve.query.document_name import BEST_CHUNKS, DocumentName, find_document_name
+from crx.retrieve.query.document_name import DocumentName, find_document_name
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search_state import start_search
 
@@ -53,7 +54,7 @@ def lexical(tmp_path: Path) -> Iterator[_native.Lexical]:
 def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
     lexical: _native.Lexical, query: str, name: str, rest: str
 ) -> None:
-    best = [*[(1, OUTLINE)] * (BEST_CHUNKS - 2), (2, "Lease of Gamma"), (3, "")]
+    best = [*[(1, OUTLINE)] * (BEST - 2), (2, "Lease of Gamma"), (3, "")]
     found = find_document_name(query, best, terms=lexical, langs=["en", "fr"])
     assert found == DocumentName(name, rest)
 
@@ -61,15 +62,15 @@ def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
 @pytest.mark.parametrize(
     ("query", "best"),
     [
-        ("Acme Corporation Supply Agreement", [(1, OUTLINE)] * BEST_CHUNKS),
-        ("what does the Acme Corporation have", [(1, OUTLINE)] * BEST_CHUNKS),
-        ("disputes of Acme", [(1, OUTLINE)] * BEST_CHUNKS),
-        ("In the Acme corporation, who pays", [(1, OUTLINE)] * BEST_CHUNKS),
-        ("", [(1, OUTLINE)] * BEST_CHUNKS),
+        ("Acme Corporation Supply Agreement", [(1, OUTLINE)] * BEST),
+        ("what does the Acme Corporation have", [(1, OUTLINE)] * BEST),
+        ("disputes of Acme", [(1, OUTLINE)] * BEST),
+        ("In the Acme corporation, who pays", [(1, OUTLINE)] * BEST),
+        ("", [(1, OUTLINE)] * BEST),
         (QUESTION, []),
-        (QUESTION, [(1, OUTLINE)] * (BEST_CHUNKS - 3)),
-        (QUESTION, [(doc, OUTLINE) for doc in range(BEST_CHUNKS)]),
-        (QUESTION, [*[(1, OUTLINE)] * (BEST_CHUNKS - 1), (1, "Lease of Gamma")]),
+        (QUESTION, [(1, OUTLINE)] * (BEST - 3)),
+        (QUESTION, [(doc, OUTLINE) for doc in range(BEST)]),
+        (QUESTION, [*[(1, OUTLINE)] * (BEST - 1), (1, "Lease of Gamma")]),
     ],
 )
 def test_a_query_has_no_name_if_the_best_chunks_disagree_or_nothing_is_left(
@@ -106,7 +107,7 @@ def test_the_answer_is_found_in_the_document_that_the_query_names(
     settings = {"embedder": embedder, "chunk_chars": 100}
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)
-        assert index.status().counts["chunks"] > 2 * BEST_CHUNKS
+        assert index.status().counts["chunks"] > 2 * BEST
         (best, *_) = index.search(QUESTION).hits
     assert "decided in Oslo" in best.text
     assert "Acme" in best.uri

@@ -18,7 +18,7 @@ The anacron daemon runs jobs that cron missed. Its configuration is a file; whal
 The rsync tool of the shell can change a list; ThreadPoolExecutor can change it, too, and chage not.
 The parser reads TS_999 and /etc/anacrontab. The option max_job_delay waits; source code is free.
 The daemon calls sqlite3_step, and the wall is no job; administrators read shared_buffers.
-They call it Datenbankreplikation.
+They call it Datenbankreplikation. The size of max_wal_size is free.
 """
 
 
@@ -51,6 +51,8 @@ def index(tmp_path: Path) -> crx.Index:
         ("what is max_job_dealy", "what is max_job_delay", "max_job_dealy"),
         ("sqlite3_stp", "sqlite3_step", "sqlite3_stp"),
         ("max_jobb_delay", "max_job_delay", "max_jobb_delay"),
+        # All words of the name are known, and the stem of it is no word's.
+        ("max_wall_size", "max_wal_size", "max_wall_size"),
         ("shared_bufers", "shared_buffers", "shared_bufers"),
         # A word that begins with it, or that it is a part of.
         ("admin*", "administrators*", "admin"),

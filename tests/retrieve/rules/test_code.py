@@ -9,6 +9,7 @@ import pytest
 
 import crx
 from crx._native import rank_code
+from crx.retrieve.rules.code import CodeOrder
 from crx.types import LEGS
 
 SETTINGS = {"embedder": "none", "reranker": ""}
@@ -80,6 +81,34 @@ def test_more_hits_than_are_ordered_keep_their_order_behind(tmp_path: Path) -> N
     scores = [hit.score for hit in hits]
     assert len(hits) == 180
     assert scores == sorted(scores, reverse=True)
+
+
+def index_uses(folder: Path, *, first: str) -> crx.Index:
+    """Return an index that takes five chunks from BM25, of forty that use a name often."""
+    (folder / "docs").mkdir()
+    for at in range(40):
+        (folder / "docs" / f"use{at}.py").write_text(f"boil_water(a)\nx{at} = boil_water(b)\n")
+    (folder / "docs" / "kettle.py").write_text(f"{first}def boil_water(pot):\n    pot.heat()\n")
+    index = crx.open(folder / "x.crx", settings={**SETTINGS, "rank.bm25.depth": 5})
+    index.add(folder / "docs")
+    return index
+
+
+def test_a_definition_that_bm25_ranks_low_is_a_candidate(tmp_path: Path) -> None:
+    long = "".join(f"other_{at} = {at}\n" for at in range(30))
+    with index_uses(tmp_path, first=long) as index:
+        assert index.search("boil_water", legs=("bm25",), k=5).hits[0].uri.endswith("use0.py")
+        assert Path(index.search("boil_water", k=5).hits[0].uri).name == "kettle.py"
+
+
+def test_a_name_that_a_candidate_defines_is_looked_for_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    often = "# boil_water, boil_water, boil_water\n"
+    with index_uses(tmp_path, first=often) as index:
+        monkeypatch.setattr(CodeOrder, "_find_definitions", lambda *_: pytest.fail("looked for"))
+        hits = index.search("boil_water", k=5).hits
+    assert Path(hits[0].uri).name == "kettle.py"
 
 
 def test_a_row_needs_a_score() -> None:

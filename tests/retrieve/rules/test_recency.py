@@ -16,7 +16,7 @@ from crx.retrieve.rules.recency import Recency, boost_recent, parse_time
 from crx.types import Ranking
 
 DAY = 86_400.0
-YEARLY = Recency(weight=0.2, half_life_days=365, field="date")
+YEARLY = Recency(reads=150, weight=0.2, half_life_days=365, field="date")
 
 
 def ranking(*scores: float) -> Ranking:

@@ -15,7 +15,6 @@ from crx import _native
 from crx.errors import ModelError, Unavailable
 from crx.protocols import Embedder
 from crx.retrieve.query.document_name import (
-    BEST_CHUNKS,
     DocumentName,
     find_document_name,
     most_common_document,
@@ -91,7 +90,7 @@ def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
         # Without outlines their weight changes nothing, and no document has a name in them.
         if not search.legs.has_outlines:
             return NamedRanking(ranking, None)
-        rows = search.rows.read(ranking.keys[:BEST_CHUNKS].tolist()).values()
+        rows = search.rows.read(ranking.keys[: _native.BEST].tolist()).values()
         name = None if "document_name" in without else _find_document_name(search, rows)
         if name:
             ranking = _rank_bm25(search, outline=weights.outline_named, name=name.name)

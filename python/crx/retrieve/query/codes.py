@@ -30,15 +30,24 @@ _HEXADECIMAL = "0x"
 _CHUNKS = 5
 
 
-def regroup_codes(query: str, *, terms: TermIndex, documents: DocumentReader) -> dict[str, str]:
-    """Return the codes of a query that no document has, and how a document writes them."""
+def regroup_codes(
+    query: str,
+    *,
+    terms: TermIndex,
+    documents: DocumentReader,
+    is_word: Callable[[str], bool],
+) -> dict[str, str]:
+    """Return the codes of a query that no document has, and how a document writes them.
+
+    `is_word` tells of a group whether a document has it as a word, in any inflection.
+    """
     if not _DIGIT.search(query):
         return {}
 
     def is_known(word: str) -> bool:
         return terms.has_term(word.casefold())
 
-    joined = _joined(query, is_known)
+    joined = _joined(query, is_known, is_word)
     written = {
         code: found
         for code in dict.fromkeys(_CODE.findall(query))
@@ -48,7 +57,9 @@ def regroup_codes(query: str, *, terms: TermIndex, documents: DocumentReader) ->
     return joined | written
 
 
-def _joined(query: str, is_known: Callable[[str], bool]) -> dict[str, str]:
+def _joined(
+    query: str, is_known: Callable[[str], bool], is_word: Callable[[str], bool]
+) -> dict[str, str]:
     """Return groups, at least one unknown, that are a known word if joined."""
     runs: list[list[re.Match[str]]] = []
     for group in _GROUP.finditer(query):
@@ -59,7 +70,7 @@ def _joined(query: str, is_known: Callable[[str], bool]) -> dict[str, str]:
             runs.append([group])
     found: dict[str, str] = {}
     for run in runs:
-        known = [is_known(group[0]) for group in run]
+        known = [is_word(group[0]) for group in run]
         for start, end in _windows(len(run)):
             word = "".join(group[0] for group in run[start:end])
             if all(known[start:end]) or not _DIGIT.search(word) or len(word) > _LONGEST:

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from crx.retrieve.ports import TermIndex
 
-# The best chunks of BM25, and how many of them must be prose of one document. The others may be the
-# same clause in another agreement.
-BEST_CHUNKS = 10
+# How many of the best chunks of BM25 must be prose of one document. The others may be the same
+# clause in another agreement.
 _OF_ONE_DOCUMENT = 8
 # Fewer words that the best chunks share, such as "fund manager" in regulations, are as likely the
 # subject of the query as a name. Instead of two, contracts kept their ranks: MRR +.1 [.0, .3].

@@ -155,14 +155,12 @@ class ExcludingDense(NamedTuple):
         """The damaged files that were found so far, a line each."""
         return self.leg.faults
 
-    @property
-    def exact(self) -> bool:
-        """Whether a search compares the query with every vector."""
-        return self.leg.exact
-
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         """Return the k chunks whose vectors have the largest inner product with the query."""
         return self.exclusion.search(lambda depth: self.leg.search(query, k=depth), k=k)
+
+    def spread(self, queries: NDArray[np.float32]) -> None:
+        """Return None: which chunks are left is not known before they are read."""
 
 
 def _is_word(excluded: str) -> bool:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
 from crx.retrieve.ports import DocumentReader, TermIndex
 from crx.retrieve.query.codes import regroup_codes
-from crx.retrieve.query_language import primary_language
+from crx.retrieve.query_language import SEVERAL, primary_language
 from crx.retrieve.search_state import Search
 from crx.types import Note
 
@@ -56,9 +57,6 @@ _ALIKE = 0.8
 _SHORTEST = 5
 # Chunks that are counted of a word to tell the commoner of two.
 _COUNTED = 200
-# With fewer function words of a language, and no document in it, a query is not taken to be in it:
-# "car", "pour" and "son" are French function words.
-_FUNCTION_WORDS_OF_A_LANGUAGE = 3
 
 
 class Correction(NamedTuple):
@@ -81,7 +79,8 @@ def correct_query(search: Search) -> Search:
     terms, documents, langs = searcher.terms, searcher.documents, searcher.langs
     query = search.query
     asked = _QUOTED.sub(" ", query) if len(query) <= _LONGEST_QUERY else ""
-    replaced = regroup_codes(asked, terms=terms, documents=documents)
+    is_word = partial(is_known_word, terms=terms, langs=langs)
+    replaced = regroup_codes(asked, terms=terms, documents=documents, is_word=is_word)
     query = _replace_words(query, replaced)
     spelled = correct_spelling(query, terms=terms, documents=documents, langs=langs)
     if spelled is None and not replaced:
@@ -210,7 +209,7 @@ def _compound(word: str, terms: TermIndex, documents: DocumentReader, langs: Seq
         if len(stem) < _SHORTEST:
             continue
         for term in terms.compounds_of(stem, k=_TERMS):
-            for written in _written_forms(term, terms, documents, _WORD, langs):
+            for written in _written_forms(term, terms, documents, _WORD):
                 return written
     return ""
 
@@ -254,7 +253,7 @@ def find_function_words(query: str, langs: Sequence[str]) -> frozenset[str]:
         *(
             of_lang
             for lang, of_lang in FUNCTION_WORDS.items()
-            if lang in own or len(words & of_lang) >= _FUNCTION_WORDS_OF_A_LANGUAGE
+            if lang in own or len(words & of_lang) >= SEVERAL
         )
     )
 
@@ -276,8 +275,9 @@ def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str
     folded = "".join(_native.analyze(word)) or word.casefold()
     bare = _without_accents(word)
     ranked: dict[str, tuple[bool, float]] = {}
+    forms = dict.fromkeys((word.casefold(), folded))
     for term in dict.fromkeys(
-        terms.similar_terms(word.casefold(), k=_TERMS) + terms.similar_terms(folded, k=_TERMS)
+        term for form in forms for term in terms.similar_terms(form, k=_TERMS)
     ):
         for written in map(str.casefold, _written_forms(term, terms, documents, _WORD)):
             other = _without_accents(written)
@@ -286,8 +286,7 @@ def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str
             if likeness <= _ALIKE:
                 continue
             if _is_one_edit(bare, other):
-                keys, _ = terms.search(term, k=_COUNTED)
-                ranked[written] = True, len(keys) + likeness
+                ranked[written] = True, len(terms.chunks_with(term, k=_COUNTED)) + likeness
             else:
                 ranked[written] = False, likeness
     return max(ranked, key=lambda written: ranked[written], default="")
@@ -320,12 +319,10 @@ def _written_forms(
     terms: TermIndex,
     documents: DocumentReader,
     pattern: re.Pattern[str],
-    langs: Sequence[str] | None = None,
 ) -> list[str]:
     """Return the words of documents whose term is the given one, as they are written."""
-    keys, _ = terms.search(term, k=_CHUNKS, langs=langs)
     forms: dict[str, None] = {}
-    for row in documents.chunks(np.asarray(keys, dtype=np.int64)):
+    for row in documents.chunks(terms.chunks_with(term, k=_CHUNKS)):
         for text in (row.text, row.outline, row.context):
             for word in dict.fromkeys(pattern.findall(text)):
                 if word[:2].casefold() == term[:2] and term in _native.analyze(word, row.lang):

@@ -17,6 +17,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from crx.config import Settings
+from crx.retrieve.parameters import leg_depth
 from crx.retrieve.ports import Keys
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
@@ -42,9 +44,14 @@ class Definitions:
     """
 
     name: ClassVar[str] = "definitions"
-    reads: int = 150
+    reads: int
     words: int = 3
     letters: int = 40
+
+    @staticmethod
+    def of(settings: Settings) -> Definitions:
+        """Return the rule that reads as many candidates as a leg gives."""
+        return Definitions(reads=leg_depth(settings))
 
     def applies(self, search: Search) -> bool:
         """Return whether the query may be a name, and no source code is ordered."""

@@ -17,6 +17,7 @@ import numpy as np
 import orjson
 
 from crx.config import Settings
+from crx.retrieve.parameters import leg_depth
 from crx.retrieve.rows import DocumentRow
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
@@ -47,7 +48,7 @@ class Recency:
     """
 
     name: ClassVar[str] = "recency"
-    reads: int = 150
+    reads: int
     weight: float
     half_life_days: float
     field: str
@@ -58,6 +59,7 @@ class Recency:
         if not settings.rank_recency_weight:
             return None
         return Recency(
+            reads=leg_depth(settings),
             weight=settings.rank_recency_weight,
             half_life_days=settings.rank_recency_days,
             field=settings.rank_recency_field,

@@ -24,7 +24,7 @@ from crx.errors import Unavailable
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.ports import DenseLeg, Keys
 from crx.retrieve.query.spelling import find_function_words, is_known_word
-from crx.retrieve.query_language import detect_query_langs, primary_language
+from crx.retrieve.query_language import is_foreign
 from crx.retrieve.search_notes import (
     NEAR_IN_MEANING,
     NO_SUCH_WORDS,
@@ -125,7 +125,8 @@ class UnknownWords:
             note = NO_SUCH_WORDS_YET if searcher.lag else NO_SUCH_WORDS
             found = _with_legs(search, {**search.rankings, "bm25": EMPTY})
             return found.noting("" if is_told else note)
-        near = dense if _is_in_another_language(search) else self._above_floor(search, dense)
+        foreign = is_foreign(search.query, search.searcher.langs)
+        near = dense if foreign else self._above_floor(search, dense)
         note = NEAR_IN_MEANING if len(near.keys) else NOTHING_NEAR
         return _with_legs(search, {**search.rankings, "bm25": EMPTY, "dense": near}).noting(note)
 
@@ -150,24 +151,21 @@ class UnknownWords:
 
         `arbitrary` are the vectors of arbitrary queries.
         """
-        if not leg.exact:
+        others = (arbitrary.sum(axis=0) - arbitrary) / (len(arbitrary) - 1)
+        spread = leg.spread(self._distinctive(arbitrary, others))
+        if spread is None:
             return None
-        keys, scores = leg.search(self._distinctive(vector, arbitrary), k=_MOST_CHUNKS)
+        keys, scores = leg.search(self._distinctive(vector, arbitrary.mean(axis=0)), k=_MOST_CHUNKS)
         # As many as the limit are the nearest of more, and say nothing of the others.
         if not FEWEST_CHUNKS <= len(keys) < _MOST_CHUNKS or not scores.std():
             return None
-        margins: list[float] = []
-        for at, row in enumerate(arbitrary):
-            others = np.delete(arbitrary, at, axis=0)
-            _, found = leg.search(self._distinctive(row, others), k=_MOST_CHUNKS)
-            margins.append(float(found.max() - found.mean()))
-        floor = self.floor * float(np.median(margins))
+        floor = self.floor * float(np.median(spread.highest - spread.mean))
         return keys[scores > float(scores.mean()) + floor]
 
     def _distinctive(
-        self, vector: NDArray[np.float32], arbitrary: NDArray[np.float32]
+        self, vectors: NDArray[np.float32], common: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        return np.asarray(vector - self.common_share * arbitrary.mean(axis=0), np.float32)
+        return np.ascontiguousarray(vectors - self.common_share * common, np.float32)
 
 
 def _with_legs(search: Search, rankings: Mapping[str, Ranking]) -> Search:
@@ -214,9 +212,3 @@ def _is_in_texts(word: str, search: Search, bm25: Ranking) -> bool:
     asked = word.casefold()
     rows = search.rows.read(bm25.keys[:_COMPARED].tolist()).values()
     return any(asked in row.text.casefold() or asked in row.uri.casefold() for row in rows)
-
-
-def _is_in_another_language(search: Search) -> bool:
-    langs = {primary_language(lang) for lang in search.searcher.langs if lang}
-    asked = detect_query_langs(search.query, search.searcher.langs)
-    return bool(asked and langs) and not langs & set(asked)

@@ -9,7 +9,6 @@ parameter or a field, come before those that use it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from crx import _native
+from crx._native import Declaration
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.rules.copies import find_copies, keep_originals
 from crx.retrieve.search_state import EMPTY, Search
@@ -25,8 +25,6 @@ from crx.text.phrases import inner_words, normalize_text, occurs
 from crx.text.query_terms import analyze_query
 from crx.types import Ranking
 
-# What `declaration` returns of a text that gives a name a value.
-VALUE = 1
 _SHORTEST = 4
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
@@ -35,14 +33,13 @@ _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verbatim:
-    """Of how many candidates of BM25 the texts are read: one with all words of a phrase ranks high.
+    """Exact matches among the candidates, and among those of BM25 whose scores a fusion counts.
 
-    `copy_share` is that of `CopyFolding`, for further candidates of BM25.
+    A chunk with all words of a phrase ranks high. `copy_share` is that of `CopyFolding`.
     """
 
     name: ClassVar[str] = "verbatim"
     reads: ClassVar[int] = 0
-    depth: int = 50
     copy_share: float = 0.0
 
     def applies(self, search: Search) -> bool:
@@ -68,7 +65,7 @@ class Verbatim:
     def _promote_phrases(self, search: Search, phrases: Sequence[str]) -> Search:
         is_name = len(phrases) == 1 and " " not in phrases[0]
         found = search.rankings.get("bm25", EMPTY).keys
-        bm25 = found if is_name else found[: self.depth]
+        bm25 = found if is_name else found[: _native.FLOOR_RANK]
         # Most chunks lack a word, which BM25 tells faster than their texts.
         if words := inner_words(phrases):
             searcher = search.searcher
@@ -103,7 +100,7 @@ class Verbatim:
             return search
         copies = {copy for group in search.copies.values() for copy in group}
         left_out = copies | search.dropped
-        bm25 = search.rankings["bm25"].keys[: self.depth].tolist()
+        bm25 = search.rankings["bm25"].keys[: _native.FLOOR_RANK].tolist()
         further = [key for key in bm25 if key not in counts and key not in left_out]
         counts |= _count(search, query, sorted(further))
         # A chunk without the word, such as one that is near in meaning, has none as a whole.
@@ -113,7 +110,10 @@ class Verbatim:
             promoted = set(whole)
             ordered = [*whole, *(key for key in keys if key not in promoted)]
         else:
-            ordered = [*keys, *(key for key in further if declared.get(key, 0) > VALUE)]
+            ordered = [
+                *keys,
+                *(key for key in further if key in declared and declared[key] > Declaration.VALUE),
+            ]
         ordered = _declarations_first(ordered, declared)
         # The scores fall as before; those beyond are as low as the last.
         scores = np.pad(search.ranking.scores, (0, len(ordered) - len(keys)), mode="edge")
@@ -168,11 +168,7 @@ def promote_exact(
         held = set(exact)
         exact = [key for key in exact if originals.get(key) not in held]
     if len(phrases) == 1 and " " not in phrases[0]:
-        name = phrases[0]
-        common = common_folders(row.uri for row in rows.values())
-        exact.sort(
-            key=lambda key: _rank_named(rows[key], name, is_ordered=bool(ordered), common=common)
-        )
+        exact = _order_named(exact, rows, phrases[0], is_ordered=bool(ordered))
     best = max(scores.values(), default=0.0)
     promoted = set(exact)
     rest = [key for key in scores if key not in promoted]
@@ -187,28 +183,36 @@ def promote_exact(
     )
 
 
-def _rank_named(row: ChunkRow, name: str, *, is_ordered: bool, common: int) -> tuple[int, int]:
-    """Return a sort key of a chunk that holds a name; `is_ordered` if source code was ordered.
+def _order_named(
+    exact: Sequence[int], rows: Mapping[int, ChunkRow], name: str, *, is_ordered: bool
+) -> list[int]:
+    """Return chunks that hold a name in their new order; `is_ordered` if source code was ordered.
 
     In source code definitions come first, then members, entries of documents, uses by the length
-    of their paths, tests, and other documents. `common` characters of the path are those of the
-    folders above all.
+    of their paths, tests, and other documents.
     """
-    # A value is given anywhere, as in the calls of tests.
-    declared = _native.declaration(row.uri, row.text, name)
-    degree = declared if declared > VALUE else 0
-    if not is_ordered:
-        return -degree, row.uri.count("/")
-    if row.kind != "code":
-        return (-1 if degree else 2), 0
-    if _native.is_aside(row.uri[common:]):
-        return 1, 0
-    return -degree, 0 if degree else row.uri.count("/")
+    given = [(rows[key].uri, rows[key].text) for key in exact]
+    declared = dict(zip(exact, _native.declarations(given, name), strict=True))
+    aside = _find_aside(rows)
+
+    def cost(key: int) -> tuple[int, int]:
+        row = rows[key]
+        # A value is given anywhere, as in the calls of tests.
+        degree = int(declared[key]) if declared[key] > Declaration.VALUE else 0
+        if not is_ordered:
+            return -degree, row.uri.count("/")
+        if row.kind != "code":
+            return (-1 if degree else 2), 0
+        if aside[key]:
+            return 1, 0
+        return -degree, 0 if degree else row.uri.count("/")
+
+    return sorted(exact, key=cost)
 
 
-def common_folders(uris: Iterable[str]) -> int:
-    """Return the length of the folders that all paths have in common."""
-    return os.path.commonprefix([*uris]).rfind("/") + 1  # noqa: RUF071  (URLs are no paths)
+def _find_aside(rows: Mapping[int, ChunkRow]) -> dict[int, bool]:
+    """Return whether each chunk is of a test, an example, vendored or generated code."""
+    return dict(zip(rows, _native.aside([row.uri for row in rows.values()]), strict=True))
 
 
 def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
@@ -222,7 +226,7 @@ def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
     return all(occurs(phrase, normalized) for phrase in phrases)
 
 
-def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
+def _declarations(search: Search, keys: list[int]) -> dict[int, Declaration]:
     """Return how the chunks that are source code declare the word, if code is ranked.
 
     A plain word is the name of local variables anywhere: to give it a value counts as a use. Tests
@@ -230,19 +234,18 @@ def _declarations(search: Search, keys: list[int]) -> dict[int, int]:
     """
     if "code" not in search.rankings:
         return {}
-    word = search.query.strip()
     rows = search.rows.read(keys)
-    common = common_folders(row.uri for row in rows.values())
+    aside = _find_aside(rows)
+    code = {key: row for key, row in rows.items() if row.kind == "code"}
+    given = [(row.uri, row.text) for row in code.values()]
+    declared = _native.declarations(given, search.query.strip())
     return {
-        key: 0
-        if _native.is_aside(row.uri[common:])
-        else max(_native.declaration(row.uri, row.text, word), VALUE)
-        for key, row in rows.items()
-        if row.kind == "code"
+        key: Declaration.NONE if aside[key] else max(each, Declaration.VALUE)
+        for key, each in zip(code, declared, strict=True)
     }
 
 
-def _declarations_first(keys: list[int], declared: Mapping[int, int]) -> list[int]:
+def _declarations_first(keys: list[int], declared: Mapping[int, Declaration]) -> list[int]:
     """Return chunks with those of source code in the order of how they declare the word.
 
     Prose keeps its ranks: who asks for "cookie" may want what is written about it.
