@@ -187,7 +187,9 @@ def _classify(found: MatchingLines, name: str) -> Iterator[Reference]:
 def _declares(file: SourceFile, line: int, name: str) -> bool:
     """Return whether the definition of a name begins on a line without a word that says so."""
     around = file.around(line)
-    return bool(around) and defined_name(around) == name and file.declaring_line(around) == line
+    if around is None:
+        return False
+    return defined_name(around) == name and file.declaring_line(around) == line
 
 
 def _find_definitions(
@@ -205,7 +207,8 @@ def _find_definitions(
         for line in document.lines:
             row = document.file.line_text(line)
             for name in by_name.keys() & set(_IDENTIFIER.findall(row)):
-                if _native.declaration(document.file.uri, row, name) > 2:
+                (declared,) = _native.declarations([(document.file.uri, row)], name)
+                if declared == _native.Declaration.DEFINITION:
                     is_own = document.file.uri == own and first <= line <= last
                     reference = Reference("definition", document, line)
                     by_name[name].append("" if is_own else reference.describe())
