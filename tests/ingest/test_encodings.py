@@ -31,6 +31,7 @@ UKRAINIAN = "Потяг до міста їде вранці, а ввечері �
         ("Příliš žluťoučký kůň úpěl ďábelské ódy", "cp1250"),
         ("Příliš žluťoučký kůň úpěl ďábelské ódy", "cp852"),
         ("Grüße aus Kiel", "cp1252"),
+        ("Réunion à Genève", "cp1252"),
         ("Мощность 5 kВт, файл PDF открыт", "cp1251"),
         ("PDFを開く。WiFi接続の説明です。", "cp932"),
         (RUSSIAN, "koi8_r"),

@@ -69,7 +69,7 @@ _OTHERS = "\u0370-\u06ff\u4e00-\u9fff"
 _OTHER_LETTER = re.compile(f"[{_OTHERS}]")
 _MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
 _MIXED_SHARE = 4
-_LIKELIEST = 5
+_LIKELIEST = 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
