@@ -59,6 +59,9 @@ const MOST_COPIES: usize = 64;
 // The gap between letters that are set apart, and how much wider another one of them is at most.
 const SPREAD: f32 = 0.1;
 const ALIKE: f32 = 1.3;
+// How much the steps from letter to letter of a typewriter differ, and how many are looked at.
+const EVEN: f32 = 0.06;
+const LEAST_EVEN: usize = 6;
 const RAISED_DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻";
 
 /// Returns the segments of a page in the order in which they are drawn.
@@ -255,6 +258,12 @@ impl Piece {
             && (-BACKWARDS * size..=WIDEST_SPACE * size).contains(&gap)
     }
 
+    /// Returns how far the origin of another one is to the right.
+    fn step_to(&self, next: &Self) -> f32 {
+        let along = |piece: &Self| self.turn.point(piece.origin.0, piece.origin.1).0;
+        along(next) - along(self)
+    }
+
     /// Returns whether a gap is one between words, for slanted text.
     fn is_spaced(&self, next: &Self) -> bool {
         let (x, _) = self.turn.point(next.origin.0, next.origin.1);
@@ -366,9 +375,40 @@ impl Open {
 
     fn close(&mut self, runs: &mut Vec<Run>) {
         if !self.pieces.is_empty() {
-            runs.push(Run(std::mem::take(&mut self.pieces)));
+            let mut pieces = std::mem::take(&mut self.pieces);
+            drop_spaces_within_words(&mut pieces);
+            runs.push(Run(pieces));
             self.gaps = Gaps::default();
         }
+    }
+}
+
+/// Drops the spaces between letters that are one pitch apart, in the type of a typewriter.
+///
+/// PDFium takes the border of two pieces of a word for a space: the text under a scan is drawn so.
+fn drop_spaces_within_words(pieces: &mut [(Piece, bool)]) {
+    if pieces.len() <= LEAST_EVEN || !pieces.iter().any(|&(_, spaced)| spaced) {
+        return;
+    }
+    let steps: Vec<f32> = pieces
+        .windows(2)
+        .map(|pair| pair[0].0.step_to(&pair[1].0))
+        .collect();
+    let in_words = || {
+        steps
+            .iter()
+            .zip(&pieces[1..])
+            .filter(|(_, (_, spaced))| !spaced)
+    };
+    let pitch = median(in_words().map(|(&step, _)| step).collect());
+    let even = in_words()
+        .filter(|&(&step, _)| (step - pitch).abs() <= EVEN * pitch)
+        .count();
+    if even < LEAST_EVEN || even * 10 < in_words().count() * 9 {
+        return;
+    }
+    for (step, (_, spaced)) in steps.iter().zip(&mut pieces[1..]) {
+        *spaced &= (step - pitch).abs() > EVEN * pitch;
     }
 }
 
