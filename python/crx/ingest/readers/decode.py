@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from unicodedata import category
 
@@ -63,13 +64,16 @@ _REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
 # What follows `data:image/png;base64,`.
 _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 # What stands between two letters of no word, such as "»" for "ť" of ISO 8859-2.
-_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’.,:;/&@()\u00ad–-](?=[^\W\d_])")
-# Letters of other scripts, and accents that stand alone, which are no chance beside Latin letters
-# ("5 kВт") if a quarter of them is.
-_OTHERS = "\u0370-\u06ff\u4e00-\u9fff\u00a8\u00af\u00b8\u02c6-\u02dd"
-_OTHER_LETTER = re.compile(f"[{_OTHERS}]")
-_MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
-_MIXED_SHARE = 4
+_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’´·.,:;/&@()\u00ad–-](?=[^\W\d_])")
+# Letters of other scripts, accents that stand alone, and lines of boxes. In a right text few are
+# beside Latin letters ("5 kВт"), and few letters are words of their own: up to a share by chance.
+_ALPHABETIC = "\u0370-\u06ff\ufb50-\ufeff"
+_OTHERS = rf"{_ALPHABETIC}\u4e00-\u9fff\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
+_BEYOND_ASCII = re.compile(r"[^\x00-\xa0]")
+_MIXED = re.compile(
+    f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])|(?<!\\w)[{_ALPHABETIC}\u2500-\u259f](?!\\w)"
+)
+_CHANCE = 0.25
 _LIKELIEST = 20
 # The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
 _WESTERN = ("cp1252", "iso8859-1", "iso8859-15")
@@ -298,16 +302,20 @@ def _legacy(data: bytes) -> Decoded:
     return Decoded(text, encoding, lost)
 
 
-def _unmixed(sample: bytes, encodings: list[str]) -> str:
-    """Return the likeliest encoding by which no word has letters of two scripts.
+def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
+    """Return the likeliest encoding by which hardly a word has letters of two scripts.
 
     A few Czech words in one of Central Europe are likelier Greek or Cyrillic, to a detector.
     """
-    for encoding in encodings[:_LIKELIEST]:
-        text = sample.decode(encoding, errors="replace")
-        if len(_MIXED.findall(text)) * _MIXED_SHARE <= len(_OTHER_LETTER.findall(text)):
-            return encoding
-    return encodings[0]
+    likeliest = encodings[:_LIKELIEST]
+    right = (each for each in likeliest if _mixed_share(sample, each) <= _CHANCE)
+    return next(right, encodings[0])
+
+
+def _mixed_share(sample: bytes, encoding: str) -> float:
+    """Return the share of the characters beyond ASCII that are in words of two scripts."""
+    text = sample.decode(encoding, errors="replace")
+    return len(_MIXED.findall(text)) / max(1, len(_BEYOND_ASCII.findall(text)))
 
 
 def _sibling(sample: bytes, encoding: str) -> str:
