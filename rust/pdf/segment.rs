@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::bidi::{Placed, is_mark, is_right_to_left, leftward, read_in_order};
 use super::geometry::{Rect, Turn, median};
 use super::source::Glyph;
+use crate::analyze::is_unspaced;
 
 /// A stretch of a line without a wide gap; all coordinates are those after the turn of the page.
 #[derive(Clone, Debug)]
@@ -61,7 +62,7 @@ const SPREAD: f32 = 0.1;
 const ALIKE: f32 = 1.3;
 // How much the steps from letter to letter of a typewriter differ, and how many are looked at.
 const EVEN: f32 = 0.06;
-const LEAST_EVEN: usize = 6;
+const LEAST_EVEN: usize = 8;
 const RAISED_DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻";
 
 /// Returns the segments of a page in the order in which they are drawn.
@@ -394,21 +395,21 @@ fn drop_spaces_within_words(pieces: &mut [(Piece, bool)]) {
         .windows(2)
         .map(|pair| pair[0].0.step_to(&pair[1].0))
         .collect();
-    let in_words = || {
-        steps
-            .iter()
-            .zip(&pieces[1..])
-            .filter(|(_, (_, spaced))| !spaced)
-    };
-    let pitch = median(in_words().map(|(&step, _)| step).collect());
-    let even = in_words()
-        .filter(|&(&step, _)| (step - pitch).abs() <= EVEN * pitch)
-        .count();
-    if even < LEAST_EVEN || even * 10 < in_words().count() * 9 {
+    let in_words: Vec<f32> = steps
+        .iter()
+        .zip(&pieces[1..])
+        .filter_map(|(&step, &(_, spaced))| (!spaced).then_some(step))
+        .collect();
+    let pitch = median(in_words.clone());
+    let is_even = |step: f32| (step - pitch).abs() <= EVEN * pitch;
+    if in_words.len() < LEAST_EVEN || !in_words.into_iter().all(is_even) {
         return;
     }
-    for (step, (_, spaced)) in steps.iter().zip(&mut pieces[1..]) {
-        *spaced &= (step - pitch).abs() > EVEN * pitch;
+    let is_letter =
+        |piece: &Piece| piece.character.is_alphanumeric() && !is_unspaced(piece.character);
+    for at in 1..pieces.len() {
+        let within = is_letter(&pieces[at - 1].0) && is_letter(&pieces[at].0);
+        pieces[at].1 &= !(within && is_even(steps[at - 1]));
     }
 }
 

@@ -70,10 +70,10 @@ fn three_columns_at_heights_of_their_own_whose_lines_are_drawn_across_are_column
 
 #[test]
 fn a_space_between_letters_that_are_one_pitch_apart_is_none() {
-    let line = "th\te har\tbour o\tf the \ttown";
+    let line = "th\te har\tbour o\tf the \ttown (\tsee";
     assert_eq!(
         texts(vec![(50.0, 700.0, 10.0, line)]),
-        ["the harbour of the town"]
+        ["the harbour of the town ( see"]
     );
 }
 
