@@ -38,6 +38,8 @@ UKRAINIAN = "Потяг до міста їде вранці, а ввечері �
         ("\x1b[31mFehler\x1b[0m: Größe ungültig\n", "cp1252"),
         ("Мощность 5 kВт, файл PDF открыт", "cp1251"),
         ("PDFを開く。WiFi接続の説明です。", "cp932"),
+        ("A社とB社", "cp932"),
+        ("A公司，B公司", "gb18030"),
         (RUSSIAN, "koi8_r"),
         (RUSSIAN, "cp866"),
         (RUSSIAN, "iso8859_5"),

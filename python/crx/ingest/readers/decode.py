@@ -68,10 +68,11 @@ _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’´·.,:;/&@()\u00ad–-](?=[^\W\d
 # Letters of other scripts, accents that stand alone, and lines of boxes. In a right text few are
 # beside Latin letters ("5 kВт"), and few letters are words of their own: up to a share by chance.
 _ALPHABETIC = "\u0370-\u06ff\ufb50-\ufeff"
-_OTHERS = rf"{_ALPHABETIC}\u4e00-\u9fff\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
+_OTHERS = rf"{_ALPHABETIC}\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
 _BEYOND_ASCII = re.compile(r"[^\x00-\xa0]")
 _MIXED = re.compile(
     f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])|(?<!\\w)[{_ALPHABETIC}\u2500-\u259f](?!\\w)"
+    "|(?<=[a-z])[\u4e00-\u9fff](?=[a-z])"
 )
 _CHANCE = 0.25
 _LIKELIEST = 20
