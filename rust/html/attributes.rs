@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::elements::Tag;
 use super::whitespace::is_space;
+use crate::analyze::is_unspaced;
 
 /// The attributes of one element that are asked for; `None` for one that it does not have.
 #[derive(Default)]
@@ -37,10 +38,11 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Returns what describes a picture in words: a single one is the name of an icon.
+    /// Returns what describes a picture in words: a single one names an icon, unless its script has
+    /// no spaces.
     pub fn description(&self) -> Option<String> {
         let alt = self.alt.as_deref()?.trim();
-        let is_described = alt.contains(is_space) || !alt.is_ascii();
+        let is_described = alt.contains(is_space) || alt.contains(is_unspaced);
         is_described.then(|| format!(" {alt} "))
     }
 

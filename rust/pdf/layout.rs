@@ -17,6 +17,8 @@ const PARAGRAPH: f32 = 1.3;
 const CHANGE: f32 = 1.6;
 const MOST_CHANGES: usize = 6;
 const LEAST_SPACE: f32 = 0.08;
+// Usual gaps between lines, up to which one continues the cell above.
+const CLOSE: f32 = 1.15;
 // Lines on both sides of a gutter that are columns, or rows with cells on both sides.
 const LEAST_COLUMN: usize = 3;
 const LEAST_ROWS: usize = 2;
@@ -208,12 +210,25 @@ impl Page<'_> {
         numbers * 10 >= right.len() * 6 && aligned * 10 >= right.len() * 8
     }
 
-    /// Returns whether most lines of a set are as wide as the set and long enough to be prose.
+    /// Returns whether a set is prose, in one column or in several.
     fn is_prose(&self, set: &[usize]) -> bool {
+        let bands = bands(self.segments, set);
+        let size = median(set.iter().map(|&at| self.segments[at].size).collect());
+        let gutter = best_gutter(&bands, self.segments, LEAST_GUTTER * size).filter(|gutter| {
+            gutter.support >= LEAST_COLUMN && 2 * (gutter.end - gutter.first) > bands.len()
+        });
+        let Some(gutter) = gutter else {
+            return self.is_column_of_prose(set, &bands);
+        };
+        let (left, right) = self.sides(&bands[gutter.first..gutter.end], &gutter);
+        self.is_prose(&left) && self.is_prose(&right)
+    }
+
+    /// Returns whether most lines of a set are as wide as the set and long enough to be prose.
+    fn is_column_of_prose(&self, set: &[usize], bands: &[Band]) -> bool {
         let left = set.iter().map(|&at| self.segments[at].rect.left);
         let right = set.iter().map(|&at| self.segments[at].rect.right);
         let width = right.fold(f32::MIN, f32::max) - left.fold(f32::MAX, f32::min);
-        let bands = bands(self.segments, set);
         let full = bands
             .iter()
             .filter(|band| {
@@ -230,7 +245,8 @@ impl Page<'_> {
         full >= LEAST_COLUMN && full as f32 >= PROSE_SHARE * bands.len() as f32
     }
 
-    /// Returns the bands of a table: from the first to the last with cells on both sides.
+    /// Returns the bands of a table: from the first to the last with cells on both sides, and those
+    /// that go on with a cell of the last.
     fn rows_of(&self, bands: &[Band], gutter: &Gutter) -> Option<(usize, usize)> {
         let middle = (gutter.left + gutter.right) / 2.0;
         let parted = |band: &Band| {
@@ -240,7 +256,12 @@ impl Page<'_> {
         let first = bands.iter().position(parted)?;
         let end = bands.iter().rposition(parted)? + 1;
         let rows = bands[first..end].iter().filter(|band| parted(band)).count();
-        (rows >= LEAST_ROWS).then_some((first, end))
+        let (row, leading) = (&bands[end - 1], self.leading(&bands[first..]));
+        let hanging = bands[end - 1..].windows(2).take_while(|pair| {
+            let gap = self.baseline(&pair[0]) - self.baseline(&pair[1]);
+            gap <= CLOSE * leading && self.hangs_below(&row.members, &pair[1].members)
+        });
+        (rows >= LEAST_ROWS).then(|| (first, end + hanging.count()))
     }
 
     /// Adds the lines of bands that no gutter parts.
@@ -285,22 +306,15 @@ impl Page<'_> {
 
     /// Adds the rows of a table; a band with nothing below the first cell continues the row before.
     fn add_table(&mut self, bands: &[Band]) {
-        let leading = median(
-            bands
-                .windows(2)
-                .map(|pair| self.baseline(&pair[0]) - self.baseline(&pair[1]))
-                .collect(),
-        );
+        let leading = self.leading(bands);
         let mut rows: Vec<Vec<usize>> = Vec::new();
         let mut last = f32::INFINITY;
         for band in bands {
             let baseline = self.baseline(band);
-            let first = &self.segments[band.members[0]];
-            let close = last - baseline <= 1.15 * leading;
-            let hangs = rows.last().is_some_and(|row| {
-                let label = &self.segments[row[0]];
-                first.rect.left >= label.rect.right && self.hangs_below(row, &band.members)
-            });
+            let close = last - baseline <= CLOSE * leading;
+            let hangs = rows
+                .last()
+                .is_some_and(|row| self.hangs_below(row, &band.members));
             match rows.last_mut() {
                 Some(row) if hangs && close => row.extend(&band.members),
                 _ => rows.push(band.members.clone()),
@@ -314,11 +328,24 @@ impl Page<'_> {
         }
     }
 
-    /// Returns whether each of some segments stands below text of a row that is no number.
+    /// Returns the usual distance of the baselines of bands.
+    fn leading(&self, bands: &[Band]) -> f32 {
+        median(
+            bands
+                .windows(2)
+                .map(|pair| self.baseline(&pair[0]) - self.baseline(&pair[1]))
+                .collect(),
+        )
+    }
+
+    /// Returns whether each of some segments stands below text of a row that is no number, behind
+    /// its first cell.
     fn hangs_below(&self, row: &[usize], members: &[usize]) -> bool {
+        let label = &self.segments[row[0]];
         members.iter().all(|&at| {
             let segment = &self.segments[at];
-            !is_number(&segment.text)
+            segment.rect.left >= label.rect.right
+                && !is_number(&segment.text)
                 && row.iter().any(|&above| {
                     let above = &self.segments[above];
                     let shared = above.rect.right.min(segment.rect.right)
@@ -424,10 +451,12 @@ impl Page<'_> {
             for (at, &member) in line.iter().enumerate() {
                 let segment = &self.segments[member];
                 if at > 0 {
+                    // A value may stand over what the page draws in its place.
                     let before = self.segments[line[at - 1]].rect;
                     let gap =
                         segment.rect.left.max(before.left) - segment.rect.right.min(before.right);
-                    if gap > LEAST_SPACE * segment.size && !joins(text, &segment.text) {
+                    let is_apart = gap > LEAST_SPACE * segment.size || gap < -segment.size;
+                    if is_apart && !joins(text, &segment.text) {
                         text.push(' ');
                     }
                 }

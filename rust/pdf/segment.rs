@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::bidi::{Placed, is_mark, is_right_to_left, leftward, read_in_order};
 use super::geometry::{Rect, Turn, median};
 use super::source::Glyph;
+use crate::analyze::is_unspaced;
 
 /// A stretch of a line without a wide gap; all coordinates are those after the turn of the page.
 #[derive(Clone, Debug)]
@@ -59,6 +60,9 @@ const MOST_COPIES: usize = 64;
 // The gap between letters that are set apart, and how much wider another one of them is at most.
 const SPREAD: f32 = 0.1;
 const ALIKE: f32 = 1.3;
+// How much the steps from letter to letter of a typewriter differ, and how many are looked at.
+const EVEN: f32 = 0.06;
+const LEAST_EVEN: usize = 8;
 const RAISED_DIGITS: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻";
 
 /// Returns the segments of a page in the order in which they are drawn.
@@ -255,6 +259,12 @@ impl Piece {
             && (-BACKWARDS * size..=WIDEST_SPACE * size).contains(&gap)
     }
 
+    /// Returns how far the origin of another one is to the right.
+    fn step_to(&self, next: &Self) -> f32 {
+        let along = |piece: &Self| self.turn.point(piece.origin.0, piece.origin.1).0;
+        along(next) - along(self)
+    }
+
     /// Returns whether a gap is one between words, for slanted text.
     fn is_spaced(&self, next: &Self) -> bool {
         let (x, _) = self.turn.point(next.origin.0, next.origin.1);
@@ -366,9 +376,40 @@ impl Open {
 
     fn close(&mut self, runs: &mut Vec<Run>) {
         if !self.pieces.is_empty() {
-            runs.push(Run(std::mem::take(&mut self.pieces)));
+            let mut pieces = std::mem::take(&mut self.pieces);
+            drop_spaces_within_words(&mut pieces);
+            runs.push(Run(pieces));
             self.gaps = Gaps::default();
         }
+    }
+}
+
+/// Drops the spaces between letters that are one pitch apart, in the type of a typewriter.
+///
+/// PDFium takes the border of two pieces of a word for a space: the text under a scan is drawn so.
+fn drop_spaces_within_words(pieces: &mut [(Piece, bool)]) {
+    if pieces.len() <= LEAST_EVEN || !pieces.iter().any(|&(_, spaced)| spaced) {
+        return;
+    }
+    let steps: Vec<f32> = pieces
+        .windows(2)
+        .map(|pair| pair[0].0.step_to(&pair[1].0))
+        .collect();
+    let in_words: Vec<f32> = steps
+        .iter()
+        .zip(&pieces[1..])
+        .filter_map(|(&step, &(_, spaced))| (!spaced).then_some(step))
+        .collect();
+    let pitch = median(in_words.clone());
+    let is_even = |step: f32| (step - pitch).abs() <= EVEN * pitch;
+    if in_words.len() < LEAST_EVEN || !in_words.into_iter().all(is_even) {
+        return;
+    }
+    let is_letter =
+        |piece: &Piece| piece.character.is_alphanumeric() && !is_unspaced(piece.character);
+    for at in 1..pieces.len() {
+        let within = is_letter(&pieces[at - 1].0) && is_letter(&pieces[at].0);
+        pieces[at].1 &= !(within && is_even(steps[at - 1]));
     }
 }
 

@@ -1,15 +1,16 @@
 use super::geometry::Rect;
 use super::{Glyph, GlyphSource, Kind, Style, read_page};
 
-/// A page of texts at positions, each drawn in type of one size; a letter is half of it wide.
+/// A page of texts at positions, each drawn in type of one size; a letter is half of it wide. A tab
+/// is white space without a width.
 struct Page(Vec<(f32, f32, f32, &'static str)>);
 
 impl GlyphSource for Page {
     fn glyphs(&self) -> (Vec<Glyph>, usize) {
         let mut glyphs = Vec::new();
         for &(x, y, size, text) in &self.0 {
-            for (at, character) in text.chars().enumerate() {
-                let left = x + at as f32 * size / 2.0;
+            let mut left = x;
+            for character in text.chars() {
                 glyphs.push(Glyph {
                     character,
                     rect: Rect {
@@ -25,6 +26,7 @@ impl GlyphSource for Page {
                         bold: false,
                     },
                 });
+                left += if character == '\t' { 0.0 } else { size / 2.0 };
             }
         }
         (glyphs, 0)
@@ -53,6 +55,26 @@ fn columns_are_read_one_after_the_other_though_lines_are_drawn_across() {
         .collect();
     let expected: Vec<&str> = PROSE.into_iter().chain(PROSE.into_iter().rev()).collect();
     assert_eq!(texts(page), expected);
+}
+
+#[test]
+fn three_columns_at_heights_of_their_own_whose_lines_are_drawn_across_are_columns() {
+    let page = (0..4)
+        .flat_map(|at| {
+            [(50.0, 700.0), (200.0, 694.0), (350.0, 697.0)]
+                .map(|(left, top)| (left, top - 12.0 * at as f32, 10.0, PROSE[at]))
+        })
+        .collect();
+    assert_eq!(texts(page), [PROSE; 3].concat());
+}
+
+#[test]
+fn a_space_between_letters_that_are_one_pitch_apart_is_none() {
+    let line = "th\te har\tbour o\tf the \ttown (\tsee";
+    assert_eq!(
+        texts(vec![(50.0, 700.0, 10.0, line)]),
+        ["the harbour of the town ( see"]
+    );
 }
 
 #[test]
@@ -130,12 +152,14 @@ fn a_cell_of_two_lines_is_one_cell() {
         (150.0, 688.0, 10.0, "those with a dot"),
         (50.0, 676.0, 10.0, "-l"),
         (150.0, 676.0, 10.0, "lists sizes"),
+        (150.0, 664.0, 10.0, "in full, and"),
+        (150.0, 652.0, 10.0, "their owners"),
     ];
     assert_eq!(
         texts(page),
         [
             "-a\tlists all files, also those with a dot",
-            "-l\tlists sizes"
+            "-l\tlists sizes in full, and their owners"
         ]
     );
 }

@@ -78,7 +78,9 @@ impl Parser {
         }
         bytes.drain(..at);
         if bytes.len() > LONGEST_TOKEN {
-            return Err(malformed());
+            return Err(Error::Invalid(
+                "has a cell or a tag of more than 16 MB; split or remove it".into(),
+            ));
         }
         self.rest = bytes;
         Ok(())

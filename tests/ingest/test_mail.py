@@ -202,6 +202,19 @@ def test_headers_are_decoded_as_mail_programs_do(header: bytes, subject: str) ->
     assert read(source)[0].title == subject
 
 
+def test_a_header_in_raw_bytes_is_in_the_encoding_of_the_text() -> None:
+    source = "Subject: Grüße 8bit\n\nKörper, Straße und Brücke".encode("latin-1")
+    assert read(source)[0].title == "Grüße 8bit"
+
+
+def test_words_that_a_program_broke_are_whole() -> None:
+    header = "Subject: x\nContent-Type: text/plain; format=flowed; DelSp=yes\n\n"
+    text = "The lighthou \nse is closed.\n> a quo \n> ted line\n-- \nAnn"
+    assert body(header.encode() + text.encode()) == (
+        "The lighthouse is closed.\n> a quo \n> ted line\n-- \nAnn"
+    )
+
+
 def test_text_is_decoded_by_the_header_and_not_by_the_page() -> None:
     page = '<meta charset="utf-8"><p>Plan městského přístavu'.encode("iso8859_2")
     written = b"Subject: a\nContent-Type: text/html; charset=iso-8859-2\n\n" + page

@@ -265,7 +265,7 @@ class TestBounds:
             block=0,
         )
         start = time.process_time()
-        page = _ReadPage([line, line._replace(text="next")], (), "1", is_cut=False)
+        page = _ReadPage([line, line._replace(text="next")], (), "1", is_scan=False, is_cut=False)
         _write_pages([page], 10, LeftOut())
         assert time.process_time() - start < 2
 

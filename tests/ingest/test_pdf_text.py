@@ -210,6 +210,39 @@ class TestNotes:
         assert 100_000 < len(read(drawn(LABEL, annotations=[note])).text) < 500_000
 
 
+STAMP = "<< /Type /Annot /Subtype /Stamp /Rect [300 690 400 710] /F 4 /AP << /N 100 0 R >> >>"
+
+
+def appearance(content: str) -> dict[int, str]:
+    font = "/Resources << /Font << /F1 5 0 R >> >>"
+    written = f"/Subtype /Form /BBox [0 0 100 20] {font} /Length {len(content)}"
+    return {100: f"<< {written} >>\nstream\n{content}\nendstream"}
+
+
+class TestStamps:
+    def test_the_text_of_a_stamp_is_read_where_it_stands(self) -> None:
+        drawing = appearance("BT /F1 12 Tf 4 7 Td (Paid on 4 May) Tj ET")
+        data = drawn(LABEL, annotations=[field("Tx", "/V (Nordlys)"), STAMP], objects=drawing)
+        assert read(data).text == "Name of the vessel: Nordlys Paid on 4 May"
+
+    def test_a_fault_costs_the_stamp_and_not_the_page(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        drawing = appearance("BT /F1 12 Tf 4 7 Td (Paid on 4 May) Tj ET")
+        monkeypatch.setattr("crx.ingest.readers.pdf.draw_stamps", None)
+        document = read(drawn(LABEL, annotations=[STAMP], objects=drawing))
+        assert (document.text, document.metadata["left_out"]) == (LINE, ["stamps"])
+
+    def test_a_scan_with_a_stamp_or_a_note_is_recognized_all_the_same(self) -> None:
+        drawing = appearance("BT /F1 12 Tf 4 7 Td (Paid on 4 May) Tj ET")
+        note = "<< /Type /Annot /Subtype /Text /Rect [9 9 20 20] /Contents (Ask Inga) >>"
+        data = drawn("", annotations=[STAMP, note], objects=drawing)
+        (document,) = read_bytes(data, name="a.pdf", recognize=lambda _: "Invoice for two boats")
+        assert document.text == "Paid on 4 May\n\nAsk Inga\n\nInvoice for two boats"
+        (unread,) = read_bytes(data, name="a.pdf")
+        assert unread.metadata["pages_without_text"] == 1
+
+
 class TestWhatIsSeen:
     def test_text_outside_of_the_page_is_not_read(self) -> None:
         content = turned(LINES, 0, x=72, y=700) + turned(["Cutting mark"], 0, x=-300, y=700)

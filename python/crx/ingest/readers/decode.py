@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from unicodedata import category
 
@@ -63,13 +64,24 @@ _REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
 # What follows `data:image/png;base64,`.
 _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 # What stands between two letters of no word, such as "»" for "ť" of ISO 8859-2.
-_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’.,:;/&@()\u00ad–-](?=[^\W\d_])")
-# Letters of other scripts, which are no chance beside Latin ones ("5 kВт") if a quarter of them is.
-_OTHERS = "\u0370-\u06ff\u4e00-\u9fff"
-_OTHER_LETTER = re.compile(f"[{_OTHERS}]")
-_MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
-_MIXED_SHARE = 4
-_LIKELIEST = 5
+_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’´·.,:;/&@()\u00ad–-](?=[^\W\d_])")
+# Letters of other scripts, accents that stand alone, and lines of boxes. In a right text few are
+# beside Latin letters ("5 kВт"), and few letters are words of their own: up to a share by chance.
+_ALPHABETIC = "\u0370-\u06ff\ufb50-\ufeff"
+_OTHERS = rf"{_ALPHABETIC}\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
+_BEYOND_ASCII = re.compile(r"[^\x00-\xa0]")
+_MIXED = re.compile(
+    f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])|(?<!\\w)[{_ALPHABETIC}\u2500-\u259f](?!\\w)"
+    "|(?<=[a-z])[\u4e00-\u9fff](?=[a-z])"
+)
+_CHANCE = 0.25
+_LIKELIEST = 20
+# The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
+_WESTERN = ("cp1252", "iso8859-1", "iso8859-15")
+_TURKISH = re.compile(b"[\xd0\xdd\xde\xf0\xfd\xfe]")
+_ACUTE = re.compile(b"[\xc1\xc6\xc9\xcd\xda\xe1\xe6\xe9\xed\xfa]")
+# Colours of a terminal, which no detector expects.
+_COLOURS = re.compile(rb"\x1b\[[\d;]*m")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -280,7 +292,7 @@ def _legacy(data: bytes) -> Decoded:
         at = data.rfind(b"\n", 0, start.start()) + 1 if start else 0
         sample = data[at : at + _SAMPLE]
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    encodings = detect_encodings(sample.replace(b"\0", b""))
+    encodings = detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
     if not encodings:
         raise BinaryFile("is a binary file")
     encoding = _sibling(sample, _unmixed(sample, encodings))
@@ -291,23 +303,31 @@ def _legacy(data: bytes) -> Decoded:
     return Decoded(text, encoding, lost)
 
 
-def _unmixed(sample: bytes, encodings: list[str]) -> str:
-    """Return the likeliest encoding by which no word has letters of two scripts.
+def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
+    """Return the likeliest encoding by which hardly a word has letters of two scripts.
 
     A few Czech words in one of Central Europe are likelier Greek or Cyrillic, to a detector.
     """
-    for encoding in encodings[:_LIKELIEST]:
-        text = sample.decode(encoding, errors="replace")
-        if len(_MIXED.findall(text)) * _MIXED_SHARE <= len(_OTHER_LETTER.findall(text)):
-            return encoding
-    return encodings[0]
+    likeliest = encodings[:_LIKELIEST]
+    right = (each for each in likeliest if _mixed_share(sample, each) <= _CHANCE)
+    return next(right, encodings[0])
+
+
+def _mixed_share(sample: bytes, encoding: str) -> float:
+    """Return the share of the characters beyond ASCII that are in words of two scripts."""
+    text = sample.decode(encoding, errors="replace")
+    return len(_MIXED.findall(text)) / max(1, len(_BEYOND_ASCII.findall(text)))
 
 
 def _sibling(sample: bytes, encoding: str) -> str:
-    """Return ISO 8859-2 for Windows-1250 if fewer words have a symbol in them then.
+    """Return the encoding that shares most letters with a detected one, if its words are likelier.
 
-    The two share most letters, and a detector hardly knows them apart in a short text.
+    A detector hardly knows them apart in a short text: those of Central Europe, where fewer words
+    have a symbol in them by ISO 8859-2, and Turkish, whose letters are Icelandic ones in Western
+    Europe.
     """
+    if encoding in _WESTERN and not _ACUTE.search(sample) and _TURKISH.search(sample):
+        return "cp1254"
     if encoding != "cp1250" or sample.translate(None, bytes(range(0x80, 0xA0))) != sample:
         return encoding
     found = {

@@ -35,6 +35,8 @@ MALFORMED = (
     RecursionError,
 )  # fmt: skip
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
+# What ends a line within a paragraph, or a word (RFC 3676); the line above a signature is "-- ".
+_SOFT_BREAK = re.compile(r"(?<!\n--) \n(?![>\n])")
 # Characters of a header that are read, about 1,000 addresses.
 HEADER_CHARS = 30_000
 # Parts of one message that are read.
@@ -102,11 +104,17 @@ def parse(source: bytes) -> Letter:
 
 
 def default_charset(message: Message) -> str:
-    """Return the character set of the first text part that declares one, or ""."""
-    for part in message.walk():
-        if part.get_content_maintype() == "text" and (charset := part.get_content_charset()):
-            return charset
-    return ""
+    """Return the character set of the first text part that declares one, else what the first text
+    beyond ASCII is in, or "".
+    """
+    parts = [part for part in message.walk() if part.get_content_maintype() == "text"]
+    if declared := next(filter(None, (part.get_content_charset() for part in parts)), None):
+        return declared
+    beyond = (content for part in parts if not (content := content_of(part)).isascii())
+    try:
+        return decode(next(beyond)).encoding
+    except (StopIteration, InputError, *MALFORMED):
+        return ""
 
 
 def file_name(part: Message, charset: str = "") -> str:
@@ -289,6 +297,8 @@ class _Reading:
             documents = reader.read(content, name=f"part{extension}") if reader else ()
             return "\n\n".join(document.text for document in documents)
         text = decode(content, declared=charset).text
+        if str(part.get_param("delsp")).lower() == "yes":
+            text = _SOFT_BREAK.sub("", text)
         return _COMMAND.sub("", text).replace("<<", "<") if kind in _MARKED_UP else text
 
     def _add(self, text: str) -> None:

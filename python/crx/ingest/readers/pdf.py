@@ -31,12 +31,24 @@ from crx.ingest.readers import text as plain
 from crx.ingest.readers.file_title import name_title, squeeze
 from crx.ingest.readers.headings import Heading, in_order, sections
 from crx.ingest.readers.left_out import LeftOut
-from crx.ingest.readers.pdf_annotations import Annotations, open_form, read_annotations
+from crx.ingest.readers.pdf_annotations import (
+    Annotations,
+    draw_stamps,
+    open_form,
+    read_annotations,
+)
 from crx.ingest.readers.pdf_attachments import Attached, attached_files, read_attached
 from crx.ingest.readers.pdf_footnotes import move_footnotes
 from crx.ingest.readers.pdf_furniture import drop_furniture
 from crx.ingest.readers.pdf_headings import HeadingFinder, body_size
-from crx.ingest.readers.pdf_page import PageLine, page_label, read_lines, read_plain_lines
+from crx.ingest.readers.pdf_page import (
+    Field,
+    PageLayer,
+    PageLine,
+    page_label,
+    read_lines,
+    read_plain_layer,
+)
 from crx.ingest.readers.pdf_tables import Table, repeat_names
 from crx.ingest.readers.pdf_titles import information_title, largest_line
 from crx.ingest.readers.scan import HOW, Recognize
@@ -119,9 +131,12 @@ def _document(pdf: Any, name: str, recognize: Recognize | None, left_out: LeftOu
     size = body_size([page.lines for page in pages])
     written = _write_pages(pages, size, left_out)
     layers = [page.text for page in written]
-    texts = [
-        text or _recognize(pdf, number, recognize, left_out) for number, text in enumerate(layers)
+    lacking = [page.is_scan or not text.strip() for page, text in zip(pages, layers, strict=True)]
+    recognized = [
+        _recognize(pdf, number, recognize, left_out) if lacks_text else ""
+        for number, lacks_text in enumerate(lacking)
     ]
+    texts = [_BREAK.join(filter(None, both)) for both in zip(layers, recognized, strict=True)]
     if not any(text.strip() for text in texts):
         if left_out:
             raise InputError(f"is a damaged PDF: {left_out.describe()}")
@@ -146,7 +161,8 @@ def _document(pdf: Any, name: str, recognize: Recognize | None, left_out: LeftOu
     if texts != layers:
         metadata["ocr"] = True
     metadata["pages"] = len(texts)
-    if blank := sum(not text.strip() for text in texts):
+    unread = zip(lacking, recognized, strict=True)
+    if blank := sum(lacks_text and not text.strip() for lacks_text, text in unread):
         metadata["pages_without_text"] = blank
     if cut := sum(page.is_cut for page in pages):
         metadata["pages_cut"] = cut
@@ -176,11 +192,15 @@ def open_pdf(data: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _ReadPage:
-    """The lines of a page, its notes and its label, and whether it has more than are read."""
+    """The lines of a page, its notes and its label.
+
+    A page `is_scan` if it draws no text and has no values; it is cut if it has more than is read.
+    """
 
     lines: list[PageLine]
     notes: tuple[str, ...]
     label: str
+    is_scan: bool
     is_cut: bool
 
 
@@ -202,16 +222,39 @@ def _read_page(pdf: Any, number: int, form: Any, left_out: LeftOut) -> _ReadPage
             beside = left_out.attempt(
                 "form values and notes", lambda: read_annotations(page, form), plain=Annotations()
             )
-            lines, is_cut = left_out.attempt(
-                "reading order",
-                lambda: read_lines(page, beside.fields),
-                plain=None,
-            ) or (read_plain_lines(page), False)
+            layer = _read_layer(page, beside.fields, left_out)
         finally:
             page.close()
-        return _ReadPage(lines, beside.notes, label, is_cut)
+        lines = layer.lines
+        if beside.stamps:
+            lines = left_out.attempt(
+                "stamps", lambda: _lines_with_stamps(pdf, number, beside), plain=lines
+            )
+        is_scan = not (layer.chars or beside.fields)
+        return _ReadPage(lines, beside.notes, label, is_scan, layer.is_cut)
 
-    return left_out.attempt(f"page {label}", read, plain=_ReadPage([], (), label, is_cut=False))
+    unread = _ReadPage([], (), label, is_scan=True, is_cut=False)
+    return left_out.attempt(f"page {label}", read, plain=unread)
+
+
+def _lines_with_stamps(pdf: Any, number: int, beside: Annotations) -> list[PageLine]:
+    """Return the lines of a page and its stamps."""
+    page = pdf[number]
+    try:
+        draw_stamps(page, beside.stamps)
+    finally:
+        page.close()
+    page = pdf[number]
+    try:
+        return read_lines(page, beside.fields).lines
+    finally:
+        page.close()
+
+
+def _read_layer(page: Any, fields: Sequence[Field], left_out: LeftOut) -> PageLayer:
+    return left_out.attempt(
+        "reading order", lambda: read_lines(page, fields), plain=None
+    ) or read_plain_layer(page)
 
 
 def _recognize(pdf: Any, number: int, recognize: Recognize | None, left_out: LeftOut) -> str:

@@ -1,14 +1,14 @@
-"""Values of the form fields of a PDF, text typed on its pages, and notes on them.
+"""Values of the form fields of a PDF, text typed on its pages, stamps, and notes on them.
 
-PDFium keeps them apart from what a page draws. Values and typed text are read where they stand;
-notes, comments on marked text and the like follow the text of their page. Scripts of a form are not
-run: this build of PDFium has no engine for them.
+PDFium keeps them apart from what a page draws. Values, typed text and stamps are read where they
+stand; notes, comments on marked text and the like follow the text of their page. Scripts of a form
+are not run: this build of PDFium has no engine for them.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ _PASSWORD_FIELD = 1 << 13
 _UNSEEN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 
 _VALUES = frozenset((pdfium_c.FPDF_FORMFIELD_TEXTFIELD, pdfium_c.FPDF_FORMFIELD_COMBOBOX))
+_TEXTS = frozenset((pdfium_c.FPDF_PAGEOBJ_TEXT, pdfium_c.FPDF_PAGEOBJ_FORM))
 _BOXES = frozenset((pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON))
 # A link's text is on the page, that of a pop-up window is its note's.
 _NOTES = frozenset((
@@ -38,10 +39,11 @@ _NOTES = frozenset((
 
 
 class Annotations(NamedTuple):
-    """What is written on a page beside its content."""
+    """What is written on a page beside its content; `stamps` are numbers of annotations."""
 
     fields: tuple[Field, ...] = ()
     notes: tuple[str, ...] = ()
+    stamps: tuple[int, ...] = ()
 
 
 @contextmanager
@@ -63,6 +65,7 @@ def read_annotations(page: Any, form: Any) -> Annotations:
     """Return the values, the typed text and the notes of a page; `form` is that of its document."""
     fields: list[Field] = []
     notes: list[str] = []
+    stamps: list[int] = []
     for number in range(min(pdfium_c.FPDFPage_GetAnnotCount(page.raw), _MOST_ANNOTATIONS)):
         annotation = pdfium_c.FPDFPage_GetAnnot(page.raw, number)
         if not annotation:
@@ -78,12 +81,34 @@ def read_annotations(page: Any, form: Any) -> Annotations:
                 fields += _as_field(annotation, read)
             elif kind == pdfium_c.FPDF_ANNOT_FREETEXT:
                 fields += _as_field(annotation, _read_string(annotation, "Contents"))
-            elif kind in _NOTES and (note := _read_string(annotation, "Contents").strip()):
+            if kind == pdfium_c.FPDF_ANNOT_STAMP and _draws_text(annotation):
+                stamps.append(number)
+            if kind in _NOTES and (note := _read_string(annotation, "Contents").strip()):
                 author = squeeze(_read_string(annotation, "T"))
                 notes.append(f"{author}: {note}" if author else note)
         finally:
             pdfium_c.FPDFPage_CloseAnnot(annotation)
-    return Annotations(tuple(fields), tuple(notes))
+    return Annotations(tuple(fields), tuple(notes), tuple(stamps))
+
+
+def draw_stamps(page: Any, stamps: Sequence[int]) -> None:
+    """Make the stamps of a page a part of what it draws, once it is loaded again.
+
+    The other annotations, which are read before, are removed from it; the file stays as it is.
+    """
+    kept = frozenset(stamps)
+    for number in reversed(range(pdfium_c.FPDFPage_GetAnnotCount(page.raw))):
+        if number not in kept:
+            pdfium_c.FPDFPage_RemoveAnnot(page.raw, number)
+    pdfium_c.FPDFPage_Flatten(page.raw, pdfium_c.FLAT_NORMALDISPLAY)
+
+
+def _draws_text(annotation: Any) -> bool:
+    """Return whether an appearance has a text, or a form, which may have one."""
+    return any(
+        pdfium_c.FPDFPageObj_GetType(pdfium_c.FPDFAnnot_GetObject(annotation, number)) in _TEXTS
+        for number in range(pdfium_c.FPDFAnnot_GetObjectCount(annotation))
+    )
 
 
 def _as_field(annotation: Any, text: str) -> Iterator[Field]:

@@ -41,13 +41,23 @@ class PageLine(NamedTuple):
     block: int
 
 
+class PageLayer(NamedTuple):
+    """The lines of a page in reading order, the number of characters that it draws, without the
+    fields, and whether it has more than are read.
+    """
+
+    lines: list[PageLine]
+    chars: int
+    is_cut: bool
+
+
 def page_label(pdf: Any, number: int) -> str:
     """Return the label of a page, whose number counts from 0: its own, else the number from 1."""
     return squeeze(pdf.get_page_label(number)) or str(number + 1)
 
 
-def read_lines(page: Any, fields: Sequence[Field] = ()) -> tuple[list[PageLine], bool]:
-    """Return the lines of a page in reading order, and whether it has more than are read.
+def read_lines(page: Any, fields: Sequence[Field] = ()) -> PageLayer:
+    """Return the lines of a page in reading order.
 
     A page has no lines if its fonts name no characters for most of what they draw. What is drawn
     outside of its box is not seen.
@@ -61,11 +71,11 @@ def read_lines(page: Any, fields: Sequence[Field] = ()) -> tuple[list[PageLine],
     finally:
         layer.close()
     if unknown > _LEAST_UNKNOWN and 2 * unknown > chars:
-        return [], is_cut
-    return [PageLine(_clean(row[0]), *row[1:]) for row in rows], is_cut
+        return PageLayer([], 0, is_cut)
+    return PageLayer([PageLine(_clean(row[0]), *row[1:]) for row in rows], chars, is_cut)
 
 
-def read_plain_lines(page: Any) -> list[PageLine]:
+def read_plain_layer(page: Any) -> PageLayer:
     """Return the lines of a page as PDFium orders them, all of one size."""
     layer = page.get_textpage()
     try:
@@ -75,7 +85,7 @@ def read_plain_lines(page: Any) -> list[PageLine]:
     left, low, right, high = page.get_bbox()
     lines = text.splitlines()
     step = (high - low) / max(len(lines), 1)
-    return [
+    plain = [
         PageLine(
             line,
             (left, high - step * (number + 1), right, high - step * number),
@@ -87,6 +97,7 @@ def read_plain_lines(page: Any) -> list[PageLine]:
         )
         for number, line in enumerate(lines)
     ]
+    return PageLayer(plain, len(text), is_cut=False)
 
 
 def _clean(text: str) -> str:
