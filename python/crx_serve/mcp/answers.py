@@ -32,8 +32,12 @@ from crx_serve.service import SearchService, parse_cursor
 FETCHED_CHARS = 20_000
 # Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
 RESULT_LINES = 2
-# How many of the first passages in source code are whole definitions.
-WHOLE_RESULTS = 3
+# How many of the first passages in source code are whole definitions, if they have room, and how
+# many are shown unless a number is asked for. 16 of the 16 answers that `search` showed in the
+# choosing half of `benches/agent_tasks.py` were among them.
+SOURCE_RESULTS = 3
+# Characters of the whole definitions of an answer.
+WHOLE_CHARS = 1_000
 # Lines of a pattern in one answer, and their columns.
 MATCHES_OF_A_PAGE = 100
 _MATCH_COLUMNS = 160
@@ -66,8 +70,8 @@ class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of `search`, best passage or file first; or `locations`, a line each.
 
     `count` is how many lines a pattern matches; `next_cursor` goes on after those of this answer.
-    `less_relevant` are passages that score much lower than the best: a line for each document, its
-    id, path and their lines or pages.
+    `less_relevant` are passages that score much lower than the best, or in source code are behind
+    the first: a line for each document, its id, path and their lines or pages.
     """
 
     results: list[ToolResult]
@@ -125,21 +129,31 @@ class ToolStatus(Struct, frozen=True, kw_only=True):
 
 def as_tool_passages(found: SearchResults) -> ToolResults:
     """Return the passages of a search for a model, whole."""
-    return _with_tail(found, [_result(each) for each in _relevant(found)])
+    shown = _relevant(found)
+    return _with_tail(found, [_result(each) for each in shown], shown)
 
 
-def as_tool_lines(found: SearchResults, service: SearchService) -> ToolResults:
+def as_tool_lines(
+    found: SearchResults, service: SearchService, *, sources: int = SOURCE_RESULTS
+) -> ToolResults:
     """Return where passages of a search are, with the best lines of each.
 
-    The first of those in source code are whole definitions.
+    The first of those in source code are whole definitions; of those behind the first `sources`
+    passages, only the locations are returned.
     """
-    results = [
-        _source_lines(each, service, query=found.query, whole=rank < WHOLE_RESULTS)
-        if is_source(each)
-        else _best_lines(each, query=found.query, rows=RESULT_LINES)
-        for rank, each in enumerate(_relevant(found))
+    shown = [
+        each for rank, each in enumerate(_relevant(found)) if rank < sources or not is_source(each)
     ]
-    return _with_tail(found, results)
+    results: list[ToolResult] = []
+    room = WHOLE_CHARS
+    for rank, each in enumerate(shown):
+        if is_source(each):
+            own = room if rank < SOURCE_RESULTS else None
+            results.append(_source_lines(each, service, query=found.query, room=own))
+            room = max(0, room - len(results[-1].text))
+        else:
+            results.append(_best_lines(each, query=found.query, rows=RESULT_LINES))
+    return _with_tail(found, results, shown)
 
 
 def as_tool_matches(found: MatchingLines, service: SearchService, *, cursor: str) -> ToolResults:
@@ -167,11 +181,14 @@ def _relevant(found: SearchResults) -> list[FoundPassage]:
     return [each for each in found.passages if not each.less_relevant]
 
 
-def _with_tail(found: SearchResults, results: list[ToolResult]) -> ToolResults:
-    """Return the results of a search, and of less relevant passages their locations alone."""
+def _with_tail(
+    found: SearchResults, results: list[ToolResult], shown: Sequence[FoundPassage]
+) -> ToolResults:
+    """Return the results of a search, and of passages that are not shown the locations alone."""
+    ids = set(map(id, shown))
     return ToolResults(
         results=results,
-        less_relevant=_by_document([each for each in found.passages if each.less_relevant]),
+        less_relevant=_by_document([each for each in found.passages if id(each) not in ids]),
         notes=[*choose_notes(found.notes, passages=len(results))],
     )
 
@@ -258,14 +275,14 @@ def _result(passage: FoundPassage) -> ToolResult:
 
 
 def _source_lines(
-    passage: FoundPassage, service: SearchService, *, query: str, whole: bool
+    passage: FoundPassage, service: SearchService, *, query: str, room: int | None
 ) -> ToolResult:
     """Return what answers in a passage of source code, with the symbol that encloses it."""
     store = service.index(passage.index).store
     row = store.document(passage.uri)
     if row is None:  # it was removed since the search
         return _best_lines(passage, query=query, rows=RESULT_LINES)
-    excerpt = find_source_excerpt(SourceFile.read(store, row), passage, query=query, whole=whole)
+    excerpt = find_source_excerpt(SourceFile.read(store, row), passage, query=query, room=room)
     return ToolResult(
         id=passage.id,
         title=excerpt.symbol or _title(passage.title, passage.uri),

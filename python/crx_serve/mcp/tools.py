@@ -20,6 +20,7 @@ from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import (
     FETCHED_CHARS,
     RESULT_LINES,
+    SOURCE_RESULTS,
     ToolDocument,
     ToolResults,
     as_tool_document,
@@ -212,7 +213,9 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         tests = [each for each in found.passages if keeps(each.index, each.uri)]
         files = [each for each in found.files if keeps(each.index, each.uri)]
         found = replace(found, passages=tuple(tests[:count]), files=tuple(files[:count]))
-    return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
+    if form == "lines":
+        return as_tool_lines(found, service, sources=request.k or SOURCE_RESULTS)
+    return _ANSWERS[form](found)
 
 
 def _fetch(service: SearchService, request: FetchQuery) -> ToolDocument:
