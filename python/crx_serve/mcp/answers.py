@@ -13,7 +13,7 @@ from crx.show.best_line import find_best_line
 from crx.show.by_file import FileLine
 from crx.show.excerpt import find_excerpt, wrap
 from crx.show.notes import choose_notes
-from crx_serve.mcp.matching_lines import MatchingLines
+from crx_serve.mcp.matching_lines import MatchingLines, path_below
 from crx_serve.mcp.source_excerpt import find_source_excerpt, is_source
 from crx_serve.mcp.source_file import SourceFile
 from crx_serve.passages import as_passage
@@ -71,7 +71,8 @@ class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `count` is how many lines a pattern matches; `next_cursor` goes on after those of this answer.
     `less_relevant` are passages that score much lower than the best, or in source code are behind
-    the first: a line for each document, its id, path and their lines or pages.
+    the first: a line for each document, its id, its path below the indexed folder, and their lines
+    or pages.
     """
 
     results: list[ToolResult]
@@ -127,10 +128,10 @@ class ToolStatus(Struct, frozen=True, kw_only=True):
     indexes: list[ToolIndex]
 
 
-def as_tool_passages(found: SearchResults) -> ToolResults:
+def as_tool_passages(found: SearchResults, service: SearchService) -> ToolResults:
     """Return the passages of a search for a model, whole."""
     shown = _relevant(found)
-    return _with_tail(found, [_result(each) for each in shown], shown)
+    return _with_tail(found, service, [_result(each) for each in shown], shown)
 
 
 def as_tool_lines(
@@ -153,7 +154,7 @@ def as_tool_lines(
             room = max(0, room - len(results[-1].text))
         else:
             results.append(_best_lines(each, query=found.query, rows=RESULT_LINES))
-    return _with_tail(found, results, shown)
+    return _with_tail(found, service, results, shown)
 
 
 def as_tool_matches(found: MatchingLines, service: SearchService, *, cursor: str) -> ToolResults:
@@ -182,22 +183,28 @@ def _relevant(found: SearchResults) -> list[FoundPassage]:
 
 
 def _with_tail(
-    found: SearchResults, results: list[ToolResult], shown: Sequence[FoundPassage]
+    found: SearchResults,
+    service: SearchService,
+    results: list[ToolResult],
+    shown: Sequence[FoundPassage],
 ) -> ToolResults:
     """Return the results of a search, and of passages that are not shown the locations alone."""
     ids = set(map(id, shown))
+    others = [each for each in found.passages if id(each) not in ids]
     return ToolResults(
         results=results,
-        less_relevant=_by_document([each for each in found.passages if id(each) not in ids]),
+        less_relevant=_by_document(others, service),
         notes=[*choose_notes(found.notes, passages=len(results))],
     )
 
 
-def _by_document(passages: Sequence[FoundPassage]) -> list[str]:
+def _by_document(passages: Sequence[FoundPassage], service: SearchService) -> list[str]:
     """Return a line for each document with the positions of its passages, best first."""
+    roots = {name: service.index(name).roots for name in {each.index for each in passages}}
     positions: dict[str, list[str]] = {}
     for each in passages:
-        found = positions.setdefault(f"{each.id} {each.uri}", [])
+        path = path_below(roots[each.index], each.uri)
+        found = positions.setdefault(f"{each.id} {path}", [])
         found += [str(each.lines[0]) if each.lines else _page(each)]
     return [
         f"{document}: {', '.join(filter(None, found))}".removesuffix(": ")

@@ -187,7 +187,9 @@ def _classify(found: MatchingLines, name: str) -> Iterator[Reference]:
 def _declares(file: SourceFile, line: int, name: str) -> bool:
     """Return whether the definition of a name begins on a line without a word that says so."""
     around = file.around(line)
-    return bool(around) and defined_name(around) == name and file.declaring_line(around) == line
+    return (
+        around is not None and defined_name(around) == name and file.declaring_line(around) == line
+    )
 
 
 def _find_definitions(

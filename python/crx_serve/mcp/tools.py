@@ -180,11 +180,6 @@ WRITING = (
 _FOUND = 10
 # What the kinds are in a filter; tests are source code in folders of tests.
 _KINDS = {"code": "code", "tests": "code", "docs": "prose", "data": "data"}
-_ANSWERS = {
-    "full": as_tool_passages,
-    "files": as_tool_files,
-    "locations": as_tool_locations,
-}
 
 
 def _search(service: SearchService, request: ToolSearch) -> ToolResults:
@@ -215,7 +210,9 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         found = replace(found, passages=tuple(tests[:count]), files=tuple(files[:count]))
     if form == "lines":
         return as_tool_lines(found, service, sources=request.k or SOURCE_RESULTS)
-    return _ANSWERS[form](found)
+    if form == "full":
+        return as_tool_passages(found, service)
+    return as_tool_files(found) if form == "files" else as_tool_locations(found)
 
 
 def _fetch(service: SearchService, request: FetchQuery) -> ToolDocument:
