@@ -219,8 +219,8 @@ def describe(name: str, tasks: Sequence[Task], runs: Sequence[Run]) -> str:
     cheap = sum(ok and run.tokens < CHEAP for ok, run in zip(solved, runs, strict=True))
     return (
         f"{name}: {sum(solved)} of {len(runs)} solved ({kinds}), {cheap} below {CHEAP} "
-        f"tokens; {statistics.mean(tokens):,.0f} tokens in the mean, {statistics.median(tokens):,.0f} "
-        f"in the median; answers {within} tokens"
+        f"tokens; {statistics.mean(tokens):,.0f} tokens in the mean, "
+        f"{statistics.median(tokens):,.0f} in the median; answers {within} tokens"
     )
 
 
