@@ -176,6 +176,9 @@ WRITING = (
 )
 
 
+# Seconds that a search waits for models that are being loaded: an agent has an answer within two.
+MODELS_S = 1.5
+_BY_WORDS = "found by words alone: the models are being loaded"
 # Chunks that a search finds unless the model asks for more.
 _FOUND = 10
 # What the kinds are in a filter; tests are source code in folders of tests.
@@ -202,7 +205,11 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         return as_tool_matches(MatchingLines(service, asked, keeps=keeps), service, cursor=cursor)
     if kind == "tests":
         asked = msgspec.structs.replace(asked, k=MAX_HITS)
+    if is_waiting := not service.wait_for_models(MODELS_S):
+        asked = msgspec.structs.replace(asked, legs=["bm25"])
     found = service.search(asked, file_lines=RESULT_LINES)
+    if is_waiting:
+        found = replace(found, notes=(*found.notes, _BY_WORDS))
     if kind == "tests":
         count = request.k or _FOUND
         tests = [each for each in found.passages if keeps(each.index, each.uri)]
