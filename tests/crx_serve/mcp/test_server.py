@@ -365,7 +365,7 @@ def test_less_relevant_passages_are_a_line_for_each_document(
     assert [each["title"] for each in found["results"]] == ["mem:tusk"]
     line = found["less_relevant"][0]
     id_, rest = line.split(" ", 1)
-    assert rest == "mem:mill: 1"
+    assert rest == "mem:mill\n1"
     assert call(server, "fetch", {"id": id_}).structured_content["text"] == texts["mem:mill"]
 
 
