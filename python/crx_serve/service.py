@@ -94,6 +94,9 @@ class SearchService:
         self._watches = watches or {}
         self._embedders = embedders
         self._ready = threading.Event()
+        # Set unless models are being loaded.
+        self._idle = threading.Event()
+        self._idle.set()
         self._renderer = PageRenderer()
         self._patterns = PatternThreads()
         self._facets = FacetReader(self)
@@ -111,8 +114,24 @@ class SearchService:
         """The indexes, in the order in which they were given."""
         return tuple(self._indexes.values())
 
+    def start_warming(self) -> None:
+        """Load the models in a thread."""
+        self._idle.clear()
+        threading.Thread(target=self.warm, name="crx-warm", daemon=True).start()
+
+    def wait_for_models(self, seconds: float) -> bool:
+        """Wait while a thread loads the models; return False if that takes longer."""
+        return self._idle.wait(seconds)
+
     def warm(self) -> None:
         """Load the models, so that the first search does not wait for them."""
+        try:
+            self._load_models()
+        finally:
+            self._idle.set()
+        self._ready.set()
+
+    def _load_models(self) -> None:
         for served in self._indexes.values():
             # A search that needs the model reports why it cannot be loaded.
             with contextlib.suppress(CrxError):
@@ -121,7 +140,6 @@ class SearchService:
                     index.embedder.embed(["warm"], query=True)
                 if index.configuration.reranker:
                     _ = index.reranker  # loaded, and warm
-        self._ready.set()
 
     def close(self) -> None:
         """Release the files and the models."""

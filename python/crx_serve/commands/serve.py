@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import threading
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -198,7 +197,7 @@ def command(
                 watch.start()
             for embedder in embedders:
                 embedder.start()
-            threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
+            service.start_warming()
             run_server(app, [listening, *sockets], on_overdue=_end_process)
     finally:
         if adder is not None:

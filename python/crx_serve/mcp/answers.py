@@ -13,7 +13,7 @@ from crx.show.best_line import find_best_line
 from crx.show.by_file import FileLine
 from crx.show.excerpt import find_excerpt, wrap
 from crx.show.notes import choose_notes
-from crx_serve.mcp.matching_lines import MatchingLines
+from crx_serve.mcp.matching_lines import MatchingLines, path_below
 from crx_serve.mcp.source_excerpt import find_source_excerpt, is_source
 from crx_serve.mcp.source_file import SourceFile
 from crx_serve.passages import as_passage
@@ -32,8 +32,13 @@ from crx_serve.service import SearchService, parse_cursor
 FETCHED_CHARS = 20_000
 # Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
 RESULT_LINES = 2
-# How many of the first passages in source code are whole definitions.
-WHOLE_RESULTS = 3
+# How many of the first passages in source code are whole definitions, if they have room; further
+# ones are a line each unless a number is asked for. Three show 16 answers of 20 tasks (callers and
+# tests left out) of the choosing half of `benches/agent_tasks.py` in 812 tokens, and 12 of those of
+# `benches/agents.py` in 895; ten show 16 in 1,186 and 14 in 1,517, two 15 in 695 and 12 in 763.
+SOURCE_RESULTS = 3
+# Characters of the whole definitions of an answer.
+WHOLE_CHARS = 1_000
 # Lines of a pattern in one answer, and their columns.
 MATCHES_OF_A_PAGE = 100
 _MATCH_COLUMNS = 160
@@ -66,8 +71,9 @@ class ToolResults(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of `search`, best passage or file first; or `locations`, a line each.
 
     `count` is how many lines a pattern matches; `next_cursor` goes on after those of this answer.
-    `less_relevant` are passages that score much lower than the best: a line for each document, its
-    id, path and their lines or pages.
+    `less_relevant` are passages in source code behind the first, by the line that answers, and
+    those that score much lower than the best, by their line or page. For each document they follow
+    its id and its path below the indexed folder, a line each.
     """
 
     results: list[ToolResult]
@@ -123,23 +129,33 @@ class ToolStatus(Struct, frozen=True, kw_only=True):
     indexes: list[ToolIndex]
 
 
-def as_tool_passages(found: SearchResults) -> ToolResults:
+def as_tool_passages(found: SearchResults, service: SearchService) -> ToolResults:
     """Return the passages of a search for a model, whole."""
-    return _with_tail(found, [_result(each) for each in _relevant(found)])
+    shown = _relevant(found)
+    return _with_tail(found, service, [_result(each) for each in shown], shown)
 
 
-def as_tool_lines(found: SearchResults, service: SearchService) -> ToolResults:
+def as_tool_lines(
+    found: SearchResults, service: SearchService, *, sources: int = SOURCE_RESULTS
+) -> ToolResults:
     """Return where passages of a search are, with the best lines of each.
 
-    The first of those in source code are whole definitions.
+    The first of those in source code are whole definitions; those behind the first `sources`
+    passages are returned by the line that answers alone.
     """
-    results = [
-        _source_lines(each, service, query=found.query, whole=rank < WHOLE_RESULTS)
-        if is_source(each)
-        else _best_lines(each, query=found.query, rows=RESULT_LINES)
-        for rank, each in enumerate(_relevant(found))
+    shown = [
+        each for rank, each in enumerate(_relevant(found)) if rank < sources or not is_source(each)
     ]
-    return _with_tail(found, results)
+    results: list[ToolResult] = []
+    room = WHOLE_CHARS
+    for rank, each in enumerate(shown):
+        if is_source(each):
+            own = room if rank < SOURCE_RESULTS else None
+            results.append(_source_lines(each, service, query=found.query, room=own))
+            room = max(0, room - len(results[-1].text))
+        else:
+            results.append(_best_lines(each, query=found.query, rows=RESULT_LINES))
+    return _with_tail(found, service, results, shown)
 
 
 def as_tool_matches(found: MatchingLines, service: SearchService, *, cursor: str) -> ToolResults:
@@ -167,25 +183,40 @@ def _relevant(found: SearchResults) -> list[FoundPassage]:
     return [each for each in found.passages if not each.less_relevant]
 
 
-def _with_tail(found: SearchResults, results: list[ToolResult]) -> ToolResults:
-    """Return the results of a search, and of less relevant passages their locations alone."""
+def _with_tail(
+    found: SearchResults,
+    service: SearchService,
+    results: list[ToolResult],
+    shown: Sequence[FoundPassage],
+) -> ToolResults:
+    """Return the results of a search, and passages that are not among them by a line each."""
+    ids = set(map(id, shown))
+    others = [each for each in found.passages if id(each) not in ids]
     return ToolResults(
         results=results,
-        less_relevant=_by_document([each for each in found.passages if each.less_relevant]),
+        less_relevant=_by_document(others, service, query=found.query),
         notes=[*choose_notes(found.notes, passages=len(results))],
     )
 
 
-def _by_document(passages: Sequence[FoundPassage]) -> list[str]:
-    """Return a line for each document with the positions of its passages, best first."""
+def _by_document(
+    passages: Sequence[FoundPassage], service: SearchService, *, query: str
+) -> list[str]:
+    """Return for each document the positions of its passages, best first.
+
+    Those that do not score much lower than the best are followed by the text of their best line.
+    """
+    roots = {name: service.index(name).roots for name in {each.index for each in passages}}
     positions: dict[str, list[str]] = {}
     for each in passages:
-        found = positions.setdefault(f"{each.id} {each.uri}", [])
-        found += [str(each.lines[0]) if each.lines else _page(each)]
-    return [
-        f"{document}: {', '.join(filter(None, found))}".removesuffix(": ")
-        for document, found in positions.items()
-    ]
+        path = path_below(roots[each.index], each.uri)
+        found = positions.setdefault(f"{each.id} {path}", [])
+        if each.less_relevant:
+            found += [str(each.lines[0]) if each.lines else _page(each)]
+        else:
+            position, text = _best_position(each, query=query, columns=_RESULT_COLUMNS)
+            found += [f"{position}: {text}" if position else text]
+    return ["\n".join([document, *filter(None, found)]) for document, found in positions.items()]
 
 
 def as_tool_files(found: SearchResults) -> ToolResults:
@@ -258,14 +289,14 @@ def _result(passage: FoundPassage) -> ToolResult:
 
 
 def _source_lines(
-    passage: FoundPassage, service: SearchService, *, query: str, whole: bool
+    passage: FoundPassage, service: SearchService, *, query: str, room: int | None
 ) -> ToolResult:
     """Return what answers in a passage of source code, with the symbol that encloses it."""
     store = service.index(passage.index).store
     row = store.document(passage.uri)
     if row is None:  # it was removed since the search
         return _best_lines(passage, query=query, rows=RESULT_LINES)
-    excerpt = find_source_excerpt(SourceFile.read(store, row), passage, query=query, whole=whole)
+    excerpt = find_source_excerpt(SourceFile.read(store, row), passage, query=query, room=room)
     return ToolResult(
         id=passage.id,
         title=excerpt.symbol or _title(passage.title, passage.uri),
@@ -304,24 +335,30 @@ def _clip(line: FileLine, *, asked: Set[str]) -> str:
 
 
 def _location(passage: FoundPassage, *, query: str) -> str:
+    position, text = _best_position(passage, query=query, columns=_LOCATION_COLUMNS)
+    before = ":" if passage.lines else ", " if position else ""
+    copies = f" ({passage.copies} more like it)" if passage.copies else ""
+    return f"{passage.id} {passage.uri}{before}{position}: {text}{copies}"
+
+
+def _best_position(passage: FoundPassage, *, query: str, columns: int) -> tuple[str, str]:
+    """Return the line of a passage that answers, or its page, and the text of the line."""
     row = find_best_line(
         passage.text,
         start=passage.start,
         best=passage.hits[0],
         query=query,
-        width=_LOCATION_COLUMNS,
+        width=columns,
         visible=str,
     )
-    position = f":{passage.lines[0] + row.line}" if passage.lines else _page(passage, before=", ")
-    copies = f" ({passage.copies} more like it)" if passage.copies else ""
-    return f"{passage.id} {passage.uri}{position}: {' '.join(row.text.split())}{copies}"
+    position = str(passage.lines[0] + row.line) if passage.lines else _page(passage)
+    return position, " ".join(row.text.split())
 
 
-def _page(passage: FoundPassage, *, before: str = "") -> str:
-    """Return the pages of a passage, or its slide, chapter or cell, after a separator, or ""."""
+def _page(passage: FoundPassage) -> str:
+    """Return the pages of a passage, or its slide, chapter or cell, or ""."""
     pages = "-".join(dict.fromkeys(passage.pages or ()))
-    page = pages or (passage.anchor.label if passage.anchor else "")
-    return f"{before}{page}" if page else ""
+    return pages or (passage.anchor.label if passage.anchor else "")
 
 
 def _index(status: IndexStatus) -> ToolIndex:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 from crx import _native
 from crx.show.answer_span import find_answer
 from crx.types import Mark
-from crx_serve.mcp.source_file import SourceFile
+from crx_serve.mcp.source_file import COMMENT, SourceFile
 from crx_serve.responses import FoundPassage
 
-# A definition of more lines, or characters, is shown by its declaration and the lines that answer.
+# A definition of more lines is shown by its declaration and the lines that answer.
 WHOLE_LINES = 24
-WHOLE_CHARS = 1_000
 _AROUND = 3
+# Lines that say the same, of which each is shown with its declaration.
+_REPEATED = 4
 _COLUMNS = 160
 _LICENCE = re.compile(r"(?i)licen[cs]e|copyright|spdx-|all rights reserved|warranty")
 _COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|;|\"\"\"|'''|\(\*|$)")
@@ -31,18 +32,24 @@ class SourceExcerpt(NamedTuple):
 
 
 def find_source_excerpt(
-    file: SourceFile, passage: FoundPassage, *, query: str, whole: bool
+    file: SourceFile, passage: FoundPassage, *, query: str, room: int | None
 ) -> SourceExcerpt:
     """Return what a model reads of a passage of source code.
 
-    With `whole` it is the definition that answers, or its declaration and the lines around the one
-    that answers if the definition is long; else the declaration and that line.
+    It is the definition that answers, or its declaration and the lines around the one that answers
+    if the definition has more than `room` characters; without room the declaration and that line.
+    If several lines have the words of the query as they are, it is the declaration and the line of
+    each.
     """
+    whole = room is not None
     hit = passage.hits[0]
+    said = _lines_that_say(file, hit.start, hit.end, query)
+    if len(said) > 1:
+        return _show_each(file, said[:_REPEATED])
     named = _find_named(file, hit.start, hit.end, query)
     start, _ = find_answer(hit.text, query)
     answer = file.line_at(hit.start + start)
-    definition = named or file.enclosing(file.start_of(answer) + _indent(file, answer))
+    definition = named or file.around(answer)
     if definition is None:
         first, last = file.line_at(hit.start), file.line_at(max(hit.start, hit.end - 1))
         answer = max(answer, _past_licence(file, first, last))
@@ -53,8 +60,10 @@ def find_source_excerpt(
     symbol = definition.label
     if named and not declared <= answer <= last:
         answer = declared
+    if answer >= declared:
+        first = _past_long_comment(file, first, declared)
     rows = file.lines_between(first, last)
-    if whole and len(rows) <= WHOLE_LINES and sum(map(len, rows)) <= WHOLE_CHARS:
+    if room is not None and len(rows) <= WHOLE_LINES and sum(map(len, rows)) <= room:
         return SourceExcerpt(symbol, answer, first, last, _join(rows))
     signature = file.signature_end(declared, last)
     shown = set(range(declared, signature + 1)) if whole else {declared}
@@ -63,6 +72,22 @@ def find_source_excerpt(
     if whole and answer <= signature:
         shown |= set(range(signature + 1, min(last, signature + 2 * _AROUND) + 1))
     return SourceExcerpt(symbol, answer, declared, max(shown), _join_shown(file, sorted(shown)))
+
+
+def _lines_that_say(file: SourceFile, start: int, end: int, query: str) -> list[int]:
+    """Return the lines of a span that have a query of several words as it is."""
+    if len(query.split()) < 2:
+        return []
+    lines = range(file.line_at(start), file.line_at(max(start, end - 1)) + 1)
+    return [line for line in lines if query.strip() in file.line_text(line)]
+
+
+def _show_each(file: SourceFile, lines: list[int]) -> SourceExcerpt:
+    """Return lines, each behind the declaration of the definition around it."""
+    around = [definition for line in lines if (definition := file.around(line))]
+    shown = sorted({*lines, *map(file.declaring_line, around)})
+    symbol = around[0].label if around else ""
+    return SourceExcerpt(symbol, lines[0], shown[0], shown[-1], _join_shown(file, shown))
 
 
 def _find_named(file: SourceFile, start: int, end: int, query: str) -> Mark | None:
@@ -78,9 +103,12 @@ def _find_named(file: SourceFile, start: int, end: int, query: str) -> Mark | No
     return None
 
 
-def _indent(file: SourceFile, line: int) -> int:
-    row = file.line_text(line)
-    return len(row) - len(row.lstrip())
+def _past_long_comment(file: SourceFile, first: int, declared: int) -> int:
+    """Return the first line of a definition behind a comment of many lines, with its decorators."""
+    line = declared
+    while line > first and not COMMENT.match(file.line_text(line - 1)):
+        line -= 1
+    return line if line - first > _AROUND else first
 
 
 def _past_licence(file: SourceFile, first: int, last: int) -> int:

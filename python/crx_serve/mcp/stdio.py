@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from typing import Any
 
 import anyio
@@ -31,6 +30,6 @@ async def _serve(service: SearchService, server: Server[Any]) -> None:
         # What Python's stream buffers would be written after the descriptor is restored.
         sys.stdout = sys.stderr
         # Only now, so that a client is answered at once, and no library prints into the protocol.
-        threading.Thread(target=service.warm, name="crx-warm", daemon=True).start()
+        service.start_warming()
         await server.run(reading, writing, server.create_initialization_options())
     os.dup2(2, 1)

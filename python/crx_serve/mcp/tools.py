@@ -20,6 +20,7 @@ from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import (
     FETCHED_CHARS,
     RESULT_LINES,
+    SOURCE_RESULTS,
     ToolDocument,
     ToolResults,
     as_tool_document,
@@ -175,15 +176,13 @@ WRITING = (
 )
 
 
+# Seconds that a search waits for models that are being loaded: an agent has an answer within two.
+MODELS_S = 1.5
+_BY_WORDS = "found by words alone: the models are being loaded"
 # Chunks that a search finds unless the model asks for more.
 _FOUND = 10
 # What the kinds are in a filter; tests are source code in folders of tests.
 _KINDS = {"code": "code", "tests": "code", "docs": "prose", "data": "data"}
-_ANSWERS = {
-    "full": as_tool_passages,
-    "files": as_tool_files,
-    "locations": as_tool_locations,
-}
 
 
 def _search(service: SearchService, request: ToolSearch) -> ToolResults:
@@ -206,13 +205,21 @@ def _search(service: SearchService, request: ToolSearch) -> ToolResults:
         return as_tool_matches(MatchingLines(service, asked, keeps=keeps), service, cursor=cursor)
     if kind == "tests":
         asked = msgspec.structs.replace(asked, k=MAX_HITS)
+    if is_waiting := not service.wait_for_models(MODELS_S):
+        asked = msgspec.structs.replace(asked, legs=["bm25"])
     found = service.search(asked, file_lines=RESULT_LINES)
+    if is_waiting:
+        found = replace(found, notes=(*found.notes, _BY_WORDS))
     if kind == "tests":
         count = request.k or _FOUND
         tests = [each for each in found.passages if keeps(each.index, each.uri)]
         files = [each for each in found.files if keeps(each.index, each.uri)]
         found = replace(found, passages=tuple(tests[:count]), files=tuple(files[:count]))
-    return as_tool_lines(found, service) if form == "lines" else _ANSWERS[form](found)
+    if form == "lines":
+        return as_tool_lines(found, service, sources=request.k or SOURCE_RESULTS)
+    if form == "full":
+        return as_tool_passages(found, service)
+    return as_tool_files(found) if form == "files" else as_tool_locations(found)
 
 
 def _fetch(service: SearchService, request: FetchQuery) -> ToolDocument:

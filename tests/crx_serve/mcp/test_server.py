@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from served import Client as HttpClient
 from served import serving_app
 from tokenizers import Tokenizer
 
+from crx.backends import hashed
 from crx.models.store import find_model
 from crx.show.location import anchor_around
 from crx.show.marks import pages_around
@@ -298,6 +300,28 @@ def test_ten_results_take_less_than_1500_tokens(
         assert len(tokenizer.encode(text_of(answer), add_special_tokens=False).ids) < 1500
 
 
+def test_a_search_does_not_wait_long_for_models_that_are_being_loaded(
+    service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx_serve.mcp.tools.MODELS_S", 0.01)
+    released = threading.Event()
+    load = hashed.load_embedder
+
+    def load_slowly(rest: str) -> Any:
+        released.wait(60)
+        return load(rest)
+
+    monkeypatch.setattr(hashed, "load_embedder", load_slowly)
+    server = create_server(service, allow_write=False)
+    service.start_warming()
+    early = call(server, "search", {"query": "krill"}).structured_content
+    assert early["notes"] == ["found by words alone: the models are being loaded"]
+    assert early["results"][0]["title"] == "Whales"
+    released.set()
+    assert service.wait_for_models(60)
+    assert "notes" not in call(server, "search", {"query": "krill"}).structured_content
+
+
 def test_files_are_listed_once_with_their_best_lines(service: SearchService) -> None:
     server = create_server(service, allow_write=False)
     found = call(server, "search", {"query": "krill bread", "form": "files"}).structured_content
@@ -341,7 +365,7 @@ def test_less_relevant_passages_are_a_line_for_each_document(
     assert [each["title"] for each in found["results"]] == ["mem:tusk"]
     line = found["less_relevant"][0]
     id_, rest = line.split(" ", 1)
-    assert rest == "mem:mill: 1"
+    assert rest == "mem:mill\n1"
     assert call(server, "fetch", {"id": id_}).structured_content["text"] == texts["mem:mill"]
 
 

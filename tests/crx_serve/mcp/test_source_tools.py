@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,17 @@ lock_all(struct lock *lock)
     mark_locked(0, lock);
     return 0;
 }
+"""
+READ_ONLY = """\
+class Found:
+    def put(self, key):
+        raise TypeError("cannot change a result")
+
+    def get(self, key):
+        return self.rows[key]
+
+    def drop(self, key):
+        raise TypeError("cannot change a result")
 """
 GUIDE = "# Guide\n\nCall `parse_items` with the text of a list.\n"
 
@@ -252,3 +264,48 @@ def test_related_reads_the_matching_files_once(
         "parser.py:9: class Parser:",
     ]
     assert len(searched) == 1
+
+
+def test_lines_that_say_the_same_are_shown_each_with_its_declaration(
+    service: SearchService, tmp_path: Path
+) -> None:
+    (tmp_path / "src" / "found.py").write_text(READ_ONLY)
+    service.index("src").refresh()
+    best = call(service, "search", query="cannot change a result")["results"][0]
+    assert best["text"].splitlines() == [
+        "def put(self, key):",
+        '    raise TypeError("cannot change a result")',
+        "…",
+        "def drop(self, key):",
+        '    raise TypeError("cannot change a result")',
+    ]
+
+
+def test_source_code_behind_the_third_passage_is_located_unless_more_is_asked_for(
+    service: SearchService, tmp_path: Path
+) -> None:
+    rows = (f"def list_{at}(items):\n    {'return list(items)' * 40}\n\n\n" for at in range(20))
+    (tmp_path / "src" / "lists.py").write_text("".join(rows))
+    service.index("src").refresh()
+    found = call(service, "search", query="list items")
+    assert len(found["results"]) == 3
+    document, *lines = found["less_relevant"][0].splitlines()
+    assert document.endswith(" lists.py")
+    assert len(lines) == 7
+    assert all(re.match(r"\d+: def list_\d+\(items\):$", line) for line in lines)
+    assert len(call(service, "search", query="list items", k=9)["results"]) == 9
+
+
+def test_whole_definitions_share_their_room_and_long_comments_are_left_out(
+    service: SearchService, tmp_path: Path
+) -> None:
+    comment = "".join(f"// Line {at} of what is said of it.\n" for at in range(9))
+    for name in ("one", "two", "three"):
+        body = "".join(f"    step({name}{at}, items);\n" for at in range(18))
+        text = f"{comment}@Loud\nvoid sort_items_{name}(List items) {{\n{body}}}\n"
+        (tmp_path / "src" / f"{name}.java").write_text(text)
+    service.index("src").refresh()
+    texts = [each["text"] for each in call(service, "search", query="sort items")["results"]]
+    assert [text.count("step(") for text in texts] == [18, 18, 6]
+    assert [text.splitlines()[0] for text in texts[:2]] == ["@Loud", "@Loud"]
+    assert sum(map(len, texts)) < 1_200

@@ -119,6 +119,21 @@ def test_the_sdks_client_starts_the_command_and_negotiates_the_newest_revision(
     assert [(each["name"], each["documents"]) for each in status["indexes"]] == [("sea", 1)]
 
 
+def test_a_call_that_a_client_cancels_does_not_hold_up_the_next(
+    server: subprocess.Popen[str],
+) -> None:
+    exchange(server, *handshake("2025-11-25"))
+    assert server.stdin is not None
+    cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+    for message in (search(1), cancelled):
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    server.stdin.flush()
+    (answer,) = exchange(server, search(2))
+    while answer["id"] != 2:  # it was faster than the notification
+        (answer,) = [json.loads(server.stdout.readline())] if server.stdout else []
+    assert "krill" in answer["result"]["content"][0]["text"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_while_it_waits_for_a_request(
