@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -12,6 +13,7 @@ import click
 
 from crx.cli.file_list import SHOWN_FILES, as_file_object, file_rows, print_files
 from crx.cli.filters import parse_where, parse_window
+from crx.cli.last_search import remember_hits
 from crx.cli.locations import file_lines, location_lines
 from crx.cli.options import (
     index_option,
@@ -45,6 +47,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
 @index_option
+@click.option("-g", "everywhere", is_flag=True, help='Search all indexes that "crx list" lists.')
 @click.option(
     "-n",
     "count",
@@ -151,6 +154,7 @@ def command(
     *,
     words: tuple[str, ...],
     folder: str | None,
+    everywhere: bool,
     count: int | None,
     more: bool,
     full: bool,
@@ -190,7 +194,9 @@ def command(
     query = " ".join(words)
     fields = FieldQuery(query) if match else split_fields(query)
     query = fields.text
-    index_path = searchable_index(folder)
+    if everywhere and folder:
+        raise UsageError("-g searches all indexes; leave out --index")
+    index_path = None if everywhere else searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
@@ -212,8 +218,14 @@ def command(
         "match": match or "words",
         "without": list(without),
     }
-    result = None if no_server else _search_served(index_path, query, arguments, settings)
+    result = None
+    index_of: dict[str, Path] = {}
+    if index_path is None:
+        result, index_of = _search_everywhere(query, arguments, settings)
+    elif not no_server:
+        result = _search_served(index_path, query, arguments, settings)
     if result is None:
+        assert index_path is not None
         result = search_here(index_path, query, arguments, settings)
     # Who sets a limit, or wants a reranker, is told what that did.
     is_asked = explain or bool(rerank) or bool(given) or budget_tokens is not None
@@ -229,7 +241,10 @@ def command(
     elif form == "text":
         shown = _highlighted(pattern, result.passages) if pattern else query
         limit = len(result.passages) if more and count is None else count
-        _print(screen, shown, result, count=limit, full=full, explain=explain, notes=told)
+        printed = _print(screen, shown, result, count=limit, full=full, explain=explain, notes=told)
+        if screen.is_terminal:
+            indexes = [index_of.get(each.uri, index_path) for each in printed]
+            remember_hits(printed, indexes=[str(each) for each in indexes])
     elif form == "json":
         click.echo(to_json(as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
@@ -283,6 +298,24 @@ def search_here(
         return index.run(SearchRequest(query=query, **arguments))
 
 
+def _search_everywhere(
+    query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
+) -> tuple[Result, dict[str, Path]]:
+    """Search all indexes of the user; return what is found, and the index of each document."""
+    # Imported here: an ordinary search does without.
+    from crx.config.own_indexes import read_own_indexes
+    from crx.retrieve.request import SearchRequest
+
+    paths = read_own_indexes(os.environ)
+    if not paths:
+        raise UsageError('no index yet; "crx index PATH" makes one')
+    search_all = load_shipped("crx.joint", "search")
+    request = SearchRequest(query=query, **arguments)
+    result, positions = search_all(paths, request, settings=settings)
+    index_of = {each.uri: paths[at] for each, at in zip(result.passages, positions, strict=True)}
+    return result, index_of
+
+
 def _search_served(
     index_path: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result | None:
@@ -321,7 +354,8 @@ def _print(
     full: bool,
     explain: bool,
     notes: Sequence[str],
-) -> None:
+) -> list[Passage]:
+    """Print passages; return those that were printed, in their order."""
     found = fold_copies(result.passages, query=query)
     is_whole = full or explain
     limit = SHOWN if count is None and is_whole else count
@@ -339,6 +373,7 @@ def _print(
     hints = ["--more"] * (len(shown) < len(found)) + ["--full"] * cut
     if hints:
         print_hint(f"{len(shown)} of {len(found)}", *hints)
+    return [each.passage for each in shown]
 
 
 def _highlighted(pattern: QueryPattern, passages: Sequence[Passage]) -> str:
