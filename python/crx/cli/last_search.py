@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import orjson
 
+from crx.cli.opener import answering_line
 from crx.config import user_file
 from crx.errors import UsageError
 from crx.plugins import is_engine_address
@@ -28,7 +29,9 @@ def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> Non
     """Keep where the printed passages are, each with its index, for the user alone."""
     hits = [
         LastHit(
-            index if is_engine_address(index) else os.path.abspath(index), each.uri, _line(each)
+            index if is_engine_address(index) else os.path.abspath(index),
+            each.uri,
+            answering_line(each),
         )
         for each, index in zip(passages, indexes, strict=True)
     ]
@@ -49,10 +52,6 @@ def find_hit(number: int) -> LastHit:
         there = f"it printed {len(hits)}" if hits else "there was none"
         raise UsageError(f"{number}: no passage of the last search on a terminal; {there}")
     return hits[number - 1]
-
-
-def _line(passage: Passage) -> int | None:
-    return passage.line or (passage.lines[0] if passage.lines else None)
 
 
 def _file() -> Path:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -29,7 +31,7 @@ from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
-from crx.errors import UsageError
+from crx.errors import MissingExtra, UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
@@ -38,6 +40,9 @@ from crx.show.copies import fold_copies
 from crx.show.excerpt import columns
 from crx.types import LEGS, Passage, Result
 
+if TYPE_CHECKING:
+    from crx.retrieve.request import Where
+
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
 # Kinds of notes that are printed before what is found.
 _BEFORE = ("query", "near")
@@ -45,8 +50,15 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@click.argument("words", nargs=-1, metavar="QUERY...")
 @index_option
+@click.option(
+    "-i",
+    "interactive",
+    is_flag=True,
+    help="Search while you type, in a list with a preview: Enter opens a passage in the editor, "
+    "Ctrl-O its original.",
+)
 @click.option("-g", "everywhere", is_flag=True, help='Search all indexes that "crx list" lists.')
 @click.option(
     "-n",
@@ -154,6 +166,7 @@ def command(
     *,
     words: tuple[str, ...],
     folder: str | None,
+    interactive: bool,
     everywhere: bool,
     count: int | None,
     more: bool,
@@ -192,14 +205,25 @@ def command(
     """
     screen = own_screen()
     query = " ".join(words)
-    fields = FieldQuery(query) if match else split_fields(query)
-    query = fields.text
-    if everywhere and folder:
-        raise UsageError("-g searches all indexes; leave out --index")
+
+    def take_fields(query: str) -> FieldQuery:
+        return FieldQuery(query) if match else split_fields(query)
+
+    def where_of(fields: FieldQuery) -> Where | None:
+        where = parse_where(
+            conditions, here=screen.folder, since=since, before=before, fields=fields
+        )
+        return where or None
+
+    if not words and not interactive:
+        raise UsageError('QUERY is missing; crx search "QUESTION", or crx search -i')
+    if everywhere and (folder or interactive):
+        raise UsageError("-g searches all indexes; leave out --index and -i")
     index_path = None if everywhere else searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
+    fields = take_fields(query)
     by_file = order == "file"
     is_list = by_file or form in ("files", "locations", "vimgrep")
     arguments = {
@@ -207,10 +231,7 @@ def command(
         # Files and lines are listed for the chunks that were found, without what is around them.
         "window": 0 if is_list and window == "auto" else parse_window(window),
         "budget_tokens": None if is_list else budget_tokens,
-        "where": parse_where(
-            conditions, here=screen.folder, since=since, before=before, fields=fields
-        )
-        or None,
+        "where": where_of(fields),
         "legs": legs or LEGS,
         "within_section": within_section,
         "order": "score" if by_file else order,
@@ -218,6 +239,15 @@ def command(
         "match": match or "words",
         "without": list(without),
     }
+    if interactive:
+
+        def arguments_of(query: str) -> dict[str, Any]:
+            typed = take_fields(query)
+            return {**arguments, "query": typed.text, "where": where_of(typed)}
+
+        _pick(index_path, query, arguments_of, settings, is_quick_by_words=not legs)
+        return 0
+    query = fields.text
     result = None
     index_of: dict[str, Path] = {}
     if index_path is None:
@@ -296,6 +326,40 @@ def search_here(
 
     with open_reader(index_path, settings=settings) as index:
         return index.run(SearchRequest(query=query, **arguments))
+
+
+def _pick(
+    index_path: Path | str | None,
+    query: str,
+    arguments_of: Callable[[str], dict[str, Any]],
+    settings: Mapping[str, object],
+    *,
+    is_quick_by_words: bool,
+) -> None:
+    """Search while one types, first by words alone unless a leg is chosen."""
+    assert index_path is not None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("-i wants a terminal")
+    # Imported here: it is an extra, and takes longer than a search.
+    try:
+        from crx.cli.picker.application import run_picker
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f'-i: the package {error.name} is not installed; pip install "crx[picker]"',
+            extra="picker",
+        ) from None
+    # Imported here: a search by a server is over before this is.
+    from crx.index.reader import open_reader
+    from crx.retrieve.request import SearchRequest
+
+    quickly = {"rerank": False, **({"legs": ("bm25",)} if is_quick_by_words else {})}
+    with open_reader(index_path, settings=settings) as index:
+
+        def find(changed: Mapping[str, Any], query: str) -> list[Passage]:
+            asked = SearchRequest(**{**arguments_of(query), **changed})
+            return [each.passage for each in fold_copies(index.run(asked).passages, query=query)]
+
+        run_picker(partial(find, quickly), partial(find, {}), query=query)
 
 
 def _search_everywhere(
