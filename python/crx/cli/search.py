@@ -29,6 +29,7 @@ from crx.cli.options import (
 from crx.cli.output import choose_notes, print_hint, print_note, to_json
 from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
+from crx.cli.value_completion import complete_query
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
 from crx.errors import MissingExtra, UsageError
@@ -50,7 +51,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="QUERY...")
+@click.argument("words", nargs=-1, metavar="QUERY...", shell_complete=complete_query)
 @index_option
 @click.option(
     "-i",
