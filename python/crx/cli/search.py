@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from crx.retrieve.request import Where
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
+# What takes longest of a search for words, of which the last is typed only in part.
+_TYPING_LEAVES_OUT = ("spelling", "copies")
 # Kinds of notes that are printed before what is found.
 _BEFORE = ("query", "near")
 FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", "files")
@@ -353,7 +355,9 @@ def _pick(
     from crx.index.reader import open_reader
     from crx.retrieve.request import SearchRequest
 
-    quickly = {"rerank": False, **({"legs": ("bm25",)} if is_quick_by_words else {})}
+    quickly: dict[str, Any] = {"rerank": False, "without": _TYPING_LEAVES_OUT}
+    if is_quick_by_words:
+        quickly["legs"] = ("bm25",)
     with open_reader(index_path, settings=settings) as index:
 
         def find(changed: Mapping[str, Any], query: str) -> list[Passage]:
