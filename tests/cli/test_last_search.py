@@ -57,6 +57,7 @@ def test_a_search_in_a_pipe_keeps_nothing(crx: Crx) -> None:
     told = "crx: 1: no passage of the last search on a terminal; there was none\n"
     assert crx("open") == Done(2, "", told)
     assert crx("show", 1) == Done(2, "", told)
+    assert crx("show", 2024).err.startswith("crx: 2024: not in the index; ")
 
 
 def test_an_editor_that_is_not_there_is_told(

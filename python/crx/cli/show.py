@@ -23,6 +23,7 @@ from crx.ingest.page_values import PagePicture
 from crx.ingest.paths import candidate_uris, describe_os_error
 from crx.ingest.worker.page_renderer import PageRenderer
 
+_HIT = re.compile(r"[1-9][0-9]?", re.ASCII)
 # Documents that an error names.
 _NAMED = 5
 
@@ -61,12 +62,12 @@ def command(
 ) -> None:
     """Print the stored text of the document URI: a path, path#id, or the end of a path.
 
-    A number is that of a passage of the last search on a terminal.
+    A number below 100 is that of a passage of the last search on a terminal.
     """
     if page is None and (mark is not None or output is not None or opens):
         raise UsageError("--mark, --output and --open are of use only with --page LABEL")
     index_path: str | Path
-    if uri.isdecimal() and folder is None:
+    if folder is None and _HIT.fullmatch(uri):
         index_path, uri, _ = find_hit(int(uri))
     else:
         index_path = existing_index(folder)
