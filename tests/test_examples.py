@@ -48,6 +48,15 @@ PRINTED = {
         "northwind.md, lines 9-12",
         "The buyer pays each invoice within forty-five days. Late amounts bear",
     ),
+    "short/dates.py": ("note:1 The dredger budget was passed.",),
+    "short/own_embedder.py": ("A whale eats krill.",),
+    "short/rag.py": ("  [1] fabrikam.md, line 11",),
+    "short/streaming.py": (
+        "['message:north']",
+        "['message:east', 'message:north', 'message:south']",
+        "0 chunks without a vector",
+    ),
+    "short/threads.py": ("True", "['text:0', 'text:1', 'text:2', 'text:3']"),
     "plugin/demo.py": (
         "contexts: 100% of 2 chunks",
         "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
@@ -83,7 +92,11 @@ def environ(tmp_path: Path) -> dict[str, str]:
     ]
     (info / "entry_points.txt").write_text("\n".join(groups))
     paths = (str(tmp_path), str(PLUGIN), os.environ.get("PYTHONPATH", ""))
-    own = {"CRX_HOME": str(tmp_path / "home"), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    own = {
+        "CRX_EMBEDDER": "hashed",
+        "CRX_HOME": str(tmp_path / "home"),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
     return {**os.environ, **own}
 
 
@@ -102,6 +115,12 @@ def test_an_example_prints_what_it_promises(
 def test_the_table_of_examples_lists_every_program() -> None:
     listed = re.findall(r"`python examples/(\S+)`", (EXAMPLES / "README.md").read_text())
     assert sorted(listed) == [program for program in PROGRAMS if "crx_example" not in program]
+
+
+def test_a_short_program_has_under_25_lines() -> None:
+    lengths = [len(path.read_text().splitlines()) for path in (EXAMPLES / "short").glob("*.py")]
+    assert len(lengths) == 5
+    assert max(lengths) < 25
 
 
 def test_the_example_of_an_engine_is_short() -> None:

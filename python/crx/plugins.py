@@ -52,6 +52,7 @@ SHIPPED = {
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
     "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
+    "crx.joint": {"search": ("crx_engines.folder.joint_search:search_all", "serve")},
     "crx.mail": {
         "msg": ("crx_formats.outlook:parse", "formats"),
         "tnef": ("crx_formats.tnef:parse", "formats"),

@@ -9,8 +9,8 @@ from crx.errors import IndexFailure, NotAnIndex
 from crx.index.handle import Index
 from crx.retrieve.request import SearchRequest
 from crx.types import LEGS, Note, Passage, Result
-from crx_engines.folder.joint_search import can_search_jointly, search_jointly
-from crx_serve.passages import add_timings, interleave
+from crx_engines.folder.joint_search import can_search_jointly, interleave, search_jointly
+from crx_serve.passages import add_timings
 from crx_serve.requests import SearchQuery
 from crx_serve.served_index import ServedIndex
 

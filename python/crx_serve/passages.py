@@ -65,12 +65,6 @@ def describe_files(
     return [_describe_file(found, query=query, lines=lines) for found in by_file.values()]
 
 
-def interleave(lists: Sequence[Sequence[Item]]) -> list[Item]:
-    """Return the first item of each list, then the second of each, and so on."""
-    longest = max(map(len, lists), default=0)
-    return [items[at] for at in range(longest) for items in lists if at < len(items)]
-
-
 def add_timings(results: Sequence[Result]) -> dict[str, float]:
     """Return the milliseconds of each stage of all searches together."""
     total: dict[str, float] = {}

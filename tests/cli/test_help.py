@@ -146,6 +146,23 @@ def test_a_shell_gets_commands_and_options_to_complete() -> None:
     assert complete("crx help envi", 2) == ["plain,environment"]
     assert "plain,crx" in complete("crx models verify c", 3)
     assert complete("crx show docs/a", 2) == ["file,docs/a"]
+    assert complete("crx search a", 2) == ["plain,after:"]
+    assert complete("crx ask what f", 3) == ["plain,from:"]
+
+
+@pytest.mark.usefixtures("docs")
+def test_a_shell_gets_the_paths_of_a_field(here: Path) -> None:
+    def complete(word: str) -> list[str]:
+        asking = {
+            "_CRX_COMPLETE": "zsh_complete",
+            "COMP_WORDS": f"crx search krill {word}",
+            "COMP_CWORD": "3",
+        }
+        return run_process(env=asking).out.splitlines()[1::3]
+
+    assert complete("path:d") == ["path:docs/"]
+    assert complete("path:docs/") == ["path:docs/bread.md", "path:docs/whales.md"]
+    assert complete("path:nowhere/") == []
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")

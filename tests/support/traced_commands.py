@@ -51,6 +51,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("config",),
     ("verify", "--deep"),
     ("index",),
+    ("list",),
+    ("search", "-g", "krill"),
     ("index", "docs"),
     ("index", "--words"),
     ("embed",),

@@ -31,6 +31,8 @@ COMMANDS = {
     "contextualize": "Have a model write contexts for the chunks.",
     "plan": "Estimate what an index would take.",
     "search": "Print the passages that answer a query.",
+    "open": "Open a passage of the last search.",
+    "list": "List your indexes.",
     "ask": "Have a model answer a question, with citations.",
     "serve": "Answer searches over HTTP until stopped.",
     "prompt": 'Print the prompt that "crx ask" would send.',
@@ -70,6 +72,9 @@ _FUNCTIONS = {
     "export": ("exchange", "export_contexts"),
     "gc": ("maintenance", "delete_unused"),
     "import": ("exchange", "import_contexts"),
+    # Modules of their names would hide what Python calls so.
+    "list": ("index_list", "command"),
+    "open": ("open_hit", "command"),
     "rebuild": ("maintenance", "rebuild"),
     "salvage": ("maintenance", "salvage"),
     "trust": ("config", "trust_file"),

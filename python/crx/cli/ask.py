@@ -33,6 +33,7 @@ from crx.cli.output import (
 from crx.cli.passages import location
 from crx.cli.prompt import refuse_choice_of_whole
 from crx.cli.screen import own_screen
+from crx.cli.value_completion import complete_query
 from crx.errors import ModelError
 from crx.index import handle
 from crx.retrieve.query_fields import split_fields
@@ -41,7 +42,9 @@ from crx.types import Answer, Passage
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="QUESTION...")
+@click.argument(
+    "words", nargs=-1, required=True, metavar="QUESTION...", shell_complete=complete_query
+)
 @index_option
 @click.option(
     "--with",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,10 +35,12 @@ from crx.cli.options import (
 from crx.cli.output import NotePrinter, display_path, print_hint, print_json, print_line, print_note
 from crx.cli.progress import Form, show_build, show_contexts
 from crx.cli.second_pass import NEXT_STEP, SecondPass, describe_vectors
+from crx.config.own_indexes import remember_index
 from crx.context_registry import parse_contexts
 from crx.errors import InputError, UsageError
 from crx.index import handle
 from crx.index.nearest_index import FOLDER
+from crx.ingest.paths import describe_os_error
 from crx.labels import count_label
 
 if TYPE_CHECKING:
@@ -122,6 +125,7 @@ def command(
     sent = NotePrinter()
     room = DiskRoom(index_path)
     with room.named(), handle.open(index_path, settings=settings) as index:
+        _remember(index_path)
         for line in index.other_defaults:
             print_note(line)
         is_first = not index.store.stats()["documents"]
@@ -186,6 +190,14 @@ def command(
         return InputError.exit_code
     was_read = report.added or report.changed or report.unchanged or report.renamed
     return 0 if was_read or report.failed_before else 1
+
+
+def _remember(index_path: Path) -> None:
+    """Add an index to the user's list; one that cannot be written is told."""
+    try:
+        remember_index(index_path, os.environ)
+    except OSError as error:
+        print_note(f'the list for "crx search -g" cannot be written: {describe_os_error(error)}')
 
 
 def choose_index(paths: tuple[Path, ...], *, folder: str | None, exclude: tuple[str, ...]) -> Path:

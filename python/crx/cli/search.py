@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from crx.cli.file_list import SHOWN_FILES, as_file_object, file_rows, print_files
 from crx.cli.filters import parse_where, parse_window
+from crx.cli.last_search import remember_hits
 from crx.cli.locations import file_lines, location_lines
 from crx.cli.options import (
     index_option,
@@ -25,9 +29,10 @@ from crx.cli.options import (
 from crx.cli.output import print_hint, print_note, to_json
 from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
+from crx.cli.value_completion import complete_query
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
-from crx.errors import UsageError
+from crx.errors import MissingExtra, UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
@@ -37,15 +42,28 @@ from crx.show.excerpt import columns
 from crx.show.notes import choose_notes
 from crx.types import LEGS, Passage, Result
 
+if TYPE_CHECKING:
+    from crx.retrieve.request import Where
+
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
+# What takes longest of a search for words, of which the last is typed only in part.
+_TYPING_LEAVES_OUT = ("spelling", "copies")
 # Kinds of notes that are printed before what is found.
 _BEFORE = ("query", "near")
 FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", "files")
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@click.argument("words", nargs=-1, metavar="QUERY...", shell_complete=complete_query)
 @index_option
+@click.option(
+    "-i",
+    "interactive",
+    is_flag=True,
+    help="Search while you type, in a list with a preview: Enter opens a passage in the editor, "
+    "Ctrl-O its original.",
+)
+@click.option("-g", "everywhere", is_flag=True, help='Search all indexes that "crx list" lists.')
 @click.option(
     "-n",
     "count",
@@ -152,6 +170,8 @@ def command(
     *,
     words: tuple[str, ...],
     folder: str | None,
+    interactive: bool,
+    everywhere: bool,
     count: int | None,
     more: bool,
     full: bool,
@@ -189,12 +209,25 @@ def command(
     """
     screen = own_screen()
     query = " ".join(words)
-    fields = FieldQuery(query) if match else split_fields(query)
-    query = fields.text
-    index_path = searchable_index(folder)
+
+    def take_fields(query: str) -> FieldQuery:
+        return FieldQuery(query) if match else split_fields(query)
+
+    def where_of(fields: FieldQuery) -> Where | None:
+        where = parse_where(
+            conditions, here=screen.folder, since=since, before=before, fields=fields
+        )
+        return where or None
+
+    if not words and not interactive:
+        raise UsageError('QUERY is missing; crx search "QUESTION", or crx search -i')
+    if everywhere and (folder or interactive):
+        raise UsageError("-g searches all indexes; leave out --index and -i")
+    index_path = None if everywhere else searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
+    fields = take_fields(query)
     by_file = order == "file"
     is_list = by_file or form in ("files", "locations", "vimgrep")
     arguments = {
@@ -202,10 +235,7 @@ def command(
         # Files and lines are listed for the chunks that were found, without what is around them.
         "window": 0 if is_list and window == "auto" else parse_window(window),
         "budget_tokens": None if is_list else budget_tokens,
-        "where": parse_where(
-            conditions, here=screen.folder, since=since, before=before, fields=fields
-        )
-        or None,
+        "where": where_of(fields),
         "legs": legs or LEGS,
         "within_section": within_section,
         "by": "file" if by_file else "passage",
@@ -214,8 +244,23 @@ def command(
         "match": match or "words",
         "without": list(without),
     }
-    result = None if no_server else _search_served(index_path, query, arguments, settings)
+    if interactive:
+
+        def arguments_of(query: str) -> dict[str, Any]:
+            typed = take_fields(query)
+            return {**arguments, "query": typed.text, "where": where_of(typed)}
+
+        _pick(index_path, query, arguments_of, settings, is_quick_by_words=not legs)
+        return 0
+    query = fields.text
+    result = None
+    index_of: dict[str, Path] = {}
+    if index_path is None:
+        result, index_of = _search_everywhere(query, arguments, settings)
+    elif not no_server:
+        result = _search_served(index_path, query, arguments, settings)
     if result is None:
+        assert index_path is not None
         result = search_here(index_path, query, arguments, settings)
     # Who sets a limit, or wants a reranker, is told what that did.
     is_asked = explain or bool(rerank) or bool(given) or budget_tokens is not None
@@ -231,7 +276,10 @@ def command(
     elif form == "text":
         shown = _highlighted(pattern, result.passages) if pattern else query
         limit = len(result.passages) if more and count is None else count
-        _print(screen, shown, result, count=limit, full=full, explain=explain, notes=told)
+        printed = _print(screen, shown, result, count=limit, full=full, explain=explain, notes=told)
+        if screen.is_terminal:
+            indexes = [index_of.get(each.uri, index_path) for each in printed]
+            remember_hits(printed, indexes=[str(each) for each in indexes])
     elif form == "json":
         click.echo(to_json(as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
@@ -285,6 +333,60 @@ def search_here(
         return index.run(SearchRequest(query=query, **arguments))
 
 
+def _pick(
+    index_path: Path | str | None,
+    query: str,
+    arguments_of: Callable[[str], dict[str, Any]],
+    settings: Mapping[str, object],
+    *,
+    is_quick_by_words: bool,
+) -> None:
+    """Search while one types, first by words alone unless a leg is chosen."""
+    assert index_path is not None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("-i wants a terminal")
+    # Imported here: it is an extra, and takes longer than a search.
+    try:
+        from crx.cli.picker.application import run_picker
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f'-i: the package {error.name} is not installed; pip install "crx[picker]"',
+            extra="picker",
+        ) from None
+    # Imported here: a search by a server is over before this is.
+    from crx.index.reader import open_reader
+    from crx.retrieve.request import SearchRequest
+
+    quickly: dict[str, Any] = {"rerank": False, "without": _TYPING_LEAVES_OUT}
+    if is_quick_by_words:
+        quickly["legs"] = ("bm25",)
+    with open_reader(index_path, settings=settings) as index:
+
+        def find(changed: Mapping[str, Any], query: str) -> list[Passage]:
+            asked = SearchRequest(**{**arguments_of(query), **changed})
+            return [each.passage for each in fold_copies(index.run(asked).passages, query=query)]
+
+        run_picker(partial(find, quickly), partial(find, {}), query=query)
+
+
+def _search_everywhere(
+    query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
+) -> tuple[Result, dict[str, Path]]:
+    """Search all indexes of the user; return what is found, and the index of each document."""
+    # Imported here: an ordinary search does without.
+    from crx.config.own_indexes import read_own_indexes
+    from crx.retrieve.request import SearchRequest
+
+    paths = read_own_indexes(os.environ)
+    if not paths:
+        raise UsageError('no index yet; "crx index PATH" makes one')
+    search_all = load_shipped("crx.joint", "search")
+    request = SearchRequest(query=query, **arguments)
+    result, positions = search_all(paths, request, settings=settings)
+    index_of = {each.uri: paths[at] for each, at in zip(result.passages, positions, strict=True)}
+    return result, index_of
+
+
 def _search_served(
     index_path: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result | None:
@@ -323,7 +425,8 @@ def _print(
     full: bool,
     explain: bool,
     notes: Sequence[str],
-) -> None:
+) -> list[Passage]:
+    """Print passages; return those that were printed, in their order."""
     found = fold_copies(result.passages, query=query)
     is_whole = full or explain
     limit = SHOWN if count is None and is_whole else count
@@ -341,6 +444,7 @@ def _print(
     hints = ["--more"] * (len(shown) < len(found)) + ["--full"] * cut
     if hints:
         print_hint(f"{len(shown)} of {len(found)}", *hints)
+    return [each.passage for each in shown]
 
 
 def _highlighted(pattern: QueryPattern, passages: Sequence[Passage]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from crx import _native
+from crx.cli.last_search import find_hit
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import bold, dim, display_path, print_json, print_line, print_text
 from crx.cli.passages import GENERATED_CONTEXT
@@ -22,6 +23,7 @@ from crx.ingest.page_values import PagePicture
 from crx.ingest.paths import candidate_uris, describe_os_error
 from crx.ingest.worker.page_renderer import PageRenderer
 
+_HIT = re.compile(r"[1-9][0-9]?", re.ASCII)
 # Documents that an error names.
 _NAMED = 5
 
@@ -58,10 +60,18 @@ def command(
     opens: bool,
     as_json: bool,
 ) -> None:
-    """Print the stored text of the document URI: a path, path#id, or the end of a path."""
+    """Print the stored text of the document URI: a path, path#id, or the end of a path.
+
+    A number below 100 is that of a passage of the last search on a terminal.
+    """
     if page is None and (mark is not None or output is not None or opens):
         raise UsageError("--mark, --output and --open are of use only with --page LABEL")
-    with open_reader(existing_index(folder)) as index:
+    index_path: str | Path
+    if folder is None and _HIT.fullmatch(uri):
+        index_path, uri, _ = find_hit(int(uri))
+    else:
+        index_path = existing_index(folder)
+    with open_reader(index_path) as index:
         store = index.store
         row = _find_document(store, uri)
         if page is not None:

@@ -13,8 +13,9 @@ from crx.errors import UsageError
 # The conditions of each field of documents by their operators.
 Conditions: TypeAlias = dict[str, dict[str, object]]
 
+NAMES = ("path", "ext", "from", "to", "after", "before")
 # A field and its value, which is quoted if it has blanks.
-_FIELD = re.compile(r"(?<!\S)(path|ext|from|to|after|before):(?:\"([^\"]+)\"|([^\s\"]+))(?!\S)")
+_FIELD = re.compile(rf"(?<!\S)({'|'.join(NAMES)}):(?:\"([^\"]+)\"|([^\s\"]+))(?!\S)")
 _TIMES = {"after": ">=", "before": "<"}
 _AGO = re.compile(r"(\d{1,6})(d|w|mo|y)")
 _DAYS = {"d": 1, "w": 7, "mo": 30, "y": 365}

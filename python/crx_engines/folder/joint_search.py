@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from crx.errors import IndexFailure, NotAnIndex
 from crx.index.file_searcher import FileSearcher
-from crx.index.reader import IndexReader, describe_empty
+from crx.index.reader import IndexReader, describe_empty, open_reader
 from crx.registry import NO_EMBEDDER
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search
 from crx.types import Note, Passage, Result
 from crx_engines.folder.joint_snapshot import JointSearcher
+
+Item = TypeVar("Item")
 
 
 class JointResult(NamedTuple):
@@ -85,6 +88,50 @@ def search_jointly(
         )
         at_passages = (positions[folder_of(each.hits[0].key)[0]] for each in found.passages)
         return JointResult(result, tuple(at_passages))
+
+
+def search_all(
+    paths: Sequence[Path], request: SearchRequest, *, settings: Mapping[str, object]
+) -> JointResult:
+    """Return the passages of all indexes: in one ranking, or by turns if vectors do not compare.
+
+    One that is gone or damaged is a note, unless all are.
+    """
+    with contextlib.ExitStack() as stack:
+        opened: dict[int, IndexReader] = {}
+        notes: list[Note] = []
+        for at, path in enumerate(paths):
+            try:
+                opened[at] = stack.enter_context(open_reader(path, settings=settings))
+            except (NotAnIndex, IndexFailure) as error:
+                if len(notes) == len(paths) - 1:
+                    raise
+                notes.append(Note(str(error)))
+        found = _search_opened(list(opened.values()), request)
+    result = replace(found.result, notes=(*notes, *found.result.notes))
+    return JointResult(result, tuple(list(opened)[at] for at in found.indexes))
+
+
+def _search_opened(indexes: Sequence[IndexReader], request: SearchRequest) -> JointResult:
+    names = [index.name for index in indexes]
+    if can_search_jointly(indexes):
+        return search_jointly(indexes, request, names=names)
+    results = [index.run(request) for index in indexes]
+    by_turns = interleave([[(at, each) for each in found] for at, found in enumerate(results)])
+    passages = tuple(passage for _, passage in by_turns)
+    notes = tuple(
+        Note(f"{name}: {note}", Note.of(note).kind)
+        for name, result in zip(names, results, strict=True)
+        for note in result.notes
+    )
+    hits = tuple(hit for passage in passages for hit in passage.hits)
+    return JointResult(Result(passages, hits, notes), tuple(at for at, _ in by_turns))
+
+
+def interleave(lists: Sequence[Sequence[Item]]) -> list[Item]:
+    """Return the first item of each list, then the second of each, and so on."""
+    longest = max(map(len, lists), default=0)
+    return [items[at] for at in range(longest) for items in lists if at < len(items)]
 
 
 def _with_own_keys(passage: Passage, joint: JointSearcher) -> Passage:

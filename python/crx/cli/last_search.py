@@ -1,0 +1,58 @@
+"""The passages that the last search printed on a terminal, by their numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from crx.cli.opener import answering_line
+from crx.config import user_file
+from crx.errors import UsageError
+from crx.plugins import is_engine_address
+from crx.types import Passage
+
+
+class LastHit(NamedTuple):
+    """A passage: where its index is, the URI of its document, and its line if that has lines."""
+
+    location: str
+    uri: str
+    line: int | None
+
+
+def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> None:
+    """Keep where the printed passages are, each with its index, for the user alone."""
+    hits = [
+        LastHit(
+            index if is_engine_address(index) else os.path.abspath(index),
+            each.uri,
+            answering_line(each),
+        )
+        for each, index in zip(passages, indexes, strict=True)
+    ]
+    # A search is none the worse if nothing can be kept of it.
+    with contextlib.suppress(OSError):
+        handle = os.open(_file(), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with open(handle, "wb") as file:
+            file.write(orjson.dumps(hits, default=list))
+
+
+def find_hit(number: int) -> LastHit:
+    """Return the passage that was printed with a number; raises `UsageError` without one."""
+    try:
+        hits = [LastHit(*each) for each in orjson.loads(_file().read_bytes())]
+    except (OSError, ValueError, TypeError):
+        hits = []
+    if not 0 < number <= len(hits):
+        there = f"it printed {len(hits)}" if hits else "there was none"
+        raise UsageError(f"{number}: no passage of the last search on a terminal; {there}")
+    return hits[number - 1]
+
+
+def _file() -> Path:
+    return user_file(os.environ).with_name("last-search.json")

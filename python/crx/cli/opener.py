@@ -1,0 +1,74 @@
+"""Opening of a found document: a text in the user's editor, anything else by the system."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import click
+
+from crx.cli.output import display_path
+from crx.errors import UsageError
+from crx.ingest.paths import path_of
+from crx.types import Passage
+
+_WEB = ("http://", "https://")
+# How editors are told a line, by the names of their programs; of others, vi's way.
+_LINES = {
+    "code": ("--goto", "{path}:{line}"),
+    "codium": ("--goto", "{path}:{line}"),
+    "hx": ("{path}:{line}",),
+    "kate": ("--line", "{line}", "{path}"),
+    "subl": ("{path}:{line}",),
+    "zed": ("{path}:{line}",),
+}
+_USUAL = ("+{line}", "{path}")
+
+
+def answering_line(passage: Passage) -> int | None:
+    """Return the line of a passage that answers, None if its document has no lines."""
+    return passage.line or (passage.lines[0] if passage.lines else None)
+
+
+def open_document(uri: str, *, line: int | None, original: bool = False) -> None:
+    """Open a document at a line in the user's editor, or what has no lines by the system.
+
+    With `original` the system opens texts, too. Raises `UsageError` if the file is gone, or nothing
+    opens it.
+    """
+    if uri.startswith(_WEB):
+        _launch(uri)
+        return
+    path = _existing_file(uri)
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if original or line is None or not editor:
+        _launch(path)
+        return
+    command = editor_command(editor, path, line=line)
+    try:
+        subprocess.run(command, check=False)
+    except OSError:
+        raise UsageError(f"{command[0]}: no such editor; set EDITOR to one") from None
+
+
+def editor_command(editor: str, path: str, *, line: int) -> list[str]:
+    """Return the command by which an editor, as EDITOR names it, opens a file at a line."""
+    words = shlex.split(editor)
+    form = _LINES.get(Path(words[0]).stem, _USUAL)
+    return [*words, *(each.format(path=path, line=line) for each in form)]
+
+
+def _existing_file(uri: str) -> str:
+    """Return the file of a document, of which a fragment may name a part."""
+    path = path_of(uri)
+    for each in (path, path.rpartition("#")[0]):
+        if os.path.isfile(each):
+            return each
+    raise UsageError(f'{display_path(uri)}: no such file; "crx show" prints what the index has')
+
+
+def _launch(target: str) -> None:
+    if click.launch(target):
+        raise UsageError(f"{display_path(target)}: no program of this system opens it")

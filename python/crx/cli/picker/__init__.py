@@ -1,0 +1,1 @@
+"""`crx search -i`: passages in a list while one types, with the text of one beside it."""

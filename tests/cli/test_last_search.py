@@ -1,0 +1,116 @@
+"""`crx open` and `crx show` of a passage by its number, `crx list` and `crx search -g`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from command_line import BREAD, WHALES, Crx, Done
+
+import crx.cli.search
+from crx.cli.opener import editor_command
+from crx.cli.screen import make_screen
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches that print on a terminal."""
+    screen = make_screen((80, 24), environ={}, folder=os.getcwd())
+    monkeypatch.setattr(crx.cli.search, "own_screen", lambda: screen)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is opened: commands of editors, and what the system is given."""
+    found: list[object] = []
+    monkeypatch.setattr("subprocess.run", lambda command, check: found.append(command))
+    monkeypatch.setattr("click.launch", lambda target: found.append(target))
+    monkeypatch.setenv("EDITOR", "vim -R")
+    monkeypatch.delenv("VISUAL", raising=False)
+    return found
+
+
+@pytest.mark.usefixtures("indexed", "terminal")
+def test_a_passage_of_the_last_search_opens_by_its_number(crx: Crx, opened: list[object]) -> None:
+    docs = Path.cwd() / "docs"
+    crx("search", "whales eat krill, steam")
+    assert crx("open", 2) == Done(0, "", "")
+    assert crx("open", "--original") == Done(0, "", "")
+    assert opened == [["vim", "-R", "+3", f"{docs}/bread.md"], f"{docs}/whales.md"]
+    assert crx("show", 1).out == WHALES + "\n"
+    assert crx("show", 2).out == BREAD + "\n"
+    assert crx("open", 3).err == (
+        "crx: 3: no passage of the last search on a terminal; it printed 2\n"
+    )
+    assert (Path(os.environ["CRX_HOME"]) / "last-search.json").stat().st_mode & 0o777 == 0o600
+    (docs / "bread.md").unlink()
+    assert crx("open", 2).err == (
+        'crx: docs/bread.md: no such file; "crx show" prints what the index has\n'
+    )
+
+
+@pytest.mark.usefixtures("indexed")
+def test_a_search_in_a_pipe_keeps_nothing(crx: Crx) -> None:
+    crx("search", "krill")
+    told = "crx: 1: no passage of the last search on a terminal; there was none\n"
+    assert crx("open") == Done(2, "", told)
+    assert crx("show", 1) == Done(2, "", told)
+    assert crx("show", 2024).err.startswith("crx: 2024: not in the index; ")
+
+
+def test_an_editor_that_is_not_there_is_told(
+    crx: Crx, indexed: Path, terminal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISUAL", "nowhere-editor")
+    crx("search", "krill")
+    assert crx("open").err == "crx: nowhere-editor: no such editor; set EDITOR to one\n"
+
+
+def test_each_editor_is_told_the_line_in_its_way() -> None:
+    for editor, command in {
+        "vim": ["vim", "+7", "/a b"],
+        "/usr/bin/code --wait": ["/usr/bin/code", "--wait", "--goto", "/a b:7"],
+        "hx": ["hx", "/a b:7"],
+        "emacsclient -nw": ["emacsclient", "-nw", "+7", "/a b"],
+    }.items():
+        assert editor_command(editor, "/a b", line=7) == command
+
+
+def test_all_indexes_of_the_user_are_listed_and_searched(
+    crx: Crx, here: Path, terminal: None, opened: list[object]
+) -> None:
+    assert crx("list") == Done(1, "", 'crx: no index yet; "crx index PATH" makes one\n')
+    assert crx("search", "-g", "krill").err == 'crx: no index yet; "crx index PATH" makes one\n'
+    for name, text in (("sea", WHALES), ("kitchen", BREAD), ("gone", "Krill.")):
+        (here / name).mkdir()
+        (here / name / "a.md").write_text(text)
+        crx("index", here / name, "--index", here / f"{name}.crx", "-q")
+        crx("index", here / name, "--index", here / f"{name}.crx", "-q")
+    (here / "gone.crx").rename(here / "elsewhere.crx")
+    assert crx("list").out == "sea.crx      1 document\nkitchen.crx  1 document\n"
+    assert json.loads(crx("list", "--json").out) == [
+        {"index": str(here / "sea.crx"), "documents": 1},
+        {"index": str(here / "kitchen.crx"), "documents": 1},
+    ]
+    found = crx("search", "-g", "whales krill steam")
+    assert "sea/a.md" in found.out
+    assert "kitchen/a.md" in found.out
+    numbers = [crx("show", n).out for n in (1, 2)]
+    assert numbers == [WHALES + "\n", BREAD + "\n"]
+    assert crx("search", "-g", "krill", "--index", "sea.crx").code == 2
+
+
+def test_indexes_whose_vectors_do_not_compare_are_searched_by_turns(crx: Crx, here: Path) -> None:
+    for name, text, embedder in (("sea", WHALES, "hashed"), ("kitchen", BREAD, "hashed:d=128")):
+        (here / name).mkdir()
+        (here / name / "a.md").write_text(text)
+        index = ("--index", here / f"{name}.crx")
+        assert crx("index", here / name, *index, "-q", "--embedder", embedder).code == 0
+    found = crx("search", "-g", "krill", "--files-only", "--leg", "bm25")
+    assert found.out.splitlines() == ["sea/a.md"]
+    (here / "kitchen.crx" / "crx.db").write_bytes(b"damaged")
+    found = crx("search", "-g", "krill", "--files-only")
+    assert found.out.splitlines() == ["sea/a.md"]
+    assert "kitchen.crx" in found.err
