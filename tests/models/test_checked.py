@@ -9,7 +9,7 @@ import pytest
 
 from crx.errors import ModelError
 from crx.models import checked
-from crx.models.card import ModelCard, file_digest
+from crx.models.card import ModelCard, check_file, file_digest
 
 HOUR_S = 3600
 
@@ -43,18 +43,17 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, ModelC
 def set_clock(monkeypatch: pytest.MonkeyPatch, path: Path, seconds: float) -> None:
     """Set the time to so many seconds after the last change of a file, on the same day."""
     now = path.stat().st_ctime + seconds
-    monkeypatch.setattr(checked.time, "time", lambda: now)
+    monkeypatch.setattr("time.time", lambda: now)
     monkeypatch.setattr(checked, "_DAY_S", 10**11)
 
 
 def hashes(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return the list to which the files are added that are hashed from now on."""
     read: list[Path] = []
-    check = checked.check_file
 
     def count(path: Path, card: ModelCard) -> None:
         read.append(path)
-        check(path, card)
+        check_file(path, card)
 
     monkeypatch.setattr(checked, "check_file", count)
     return read

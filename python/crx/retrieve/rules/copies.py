@@ -94,7 +94,9 @@ def find_copies(search: Search, keys: Sequence[int], *, share: float) -> dict[in
     stored = list(rows)
     originals = _native.find_copied_chunks(search.query, list(rows.values()), share=share)
     groups = group_originals(originals)
-    return {stored[first]: tuple(stored[at] for at in others) for first, others in groups.items()}
+    return {
+        stored[first]: tuple(map(stored.__getitem__, others)) for first, others in groups.items()
+    }
 
 
 def _location_cost(search: Search, row: ChunkRow) -> tuple[bool, int]:
