@@ -276,8 +276,9 @@ def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str
     folded = "".join(_native.analyze(word)) or word.casefold()
     bare = _without_accents(word)
     ranked: dict[str, tuple[bool, float]] = {}
+    asked = dict.fromkeys((word.casefold(), folded))
     for term in dict.fromkeys(
-        terms.similar_terms(word.casefold(), k=_TERMS) + terms.similar_terms(folded, k=_TERMS)
+        term for each in asked for term in terms.similar_terms(each, k=_TERMS)
     ):
         for written in map(str.casefold, _written_forms(term, terms, documents, _WORD)):
             other = _without_accents(written)
