@@ -18,8 +18,6 @@ use crate::interrupt;
 /// Texts with fewer shingles copy nothing: short lines are equal by chance.
 const FEWEST_SHINGLES: usize = 8;
 
-/// Texts that are compared with each other, so that no table of their shingles is made.
-const FEW: usize = 64;
 
 /// An odd constant that spreads the bits of a hash (the golden ratio, as in FxHash).
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -32,7 +30,7 @@ pub struct Candidate<'a> {
     /// What later texts may be copies of: the text, or a longer one that it is a part of.
     pub whole: &'a str,
     /// What is said about the text's document, such as its title.
-    pub about: &'a str,
+    pub about: [&'a str; 4],
 }
 
 /// Returns for each text the number of the first one that it copies, or its own.
@@ -45,41 +43,123 @@ pub struct Candidate<'a> {
 /// The interrupt of the thread.
 pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> Result<Vec<usize>> {
     let asked = content_words(query);
-    let mut originals = Originals::of(candidates.len());
-    let mut answered: Vec<FxHashSet<u64>> = Vec::with_capacity(candidates.len());
-    let mut found = Vec::with_capacity(candidates.len());
-    for (at, candidate) in candidates.iter().enumerate() {
+    let texts = candidates
+        .iter()
+        .map(|candidate| {
+            interrupt::check()?;
+            Ok(Text::of(candidate, &asked))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let counts = Counts::of(&texts);
+    let mut originals = Originals::default();
+    let mut found = Vec::with_capacity(texts.len());
+    for (at, text) in texts.iter().enumerate() {
         interrupt::check()?;
-        let words = words(candidate.text);
-        let shingles = shingles(&words);
-        let answers: FxHashSet<u64> = self::words(candidate.about)
-            .into_iter()
-            .chain(words)
-            .filter(|word| asked.contains(word))
-            .collect();
-        let original = (shingles.len() >= FEWEST_SHINGLES)
-            .then(|| {
-                originals.find(&shingles, share, |earlier| {
-                    answers.is_subset(&answered[earlier])
+        let shared = counts.shared(&text.shingles);
+        let original = if may_copy(text, shared.len(), share) {
+            let shingles = distinct(text.shingles.clone());
+            (shingles.len() >= FEWEST_SHINGLES)
+                .then(|| {
+                    originals.find(&shingles, share, |earlier| {
+                        text.answers.is_subset(&texts[earlier].answers)
+                    })
                 })
-            })
-            .flatten();
+                .flatten()
+        } else {
+            None
+        };
         if original.is_none() {
-            if candidate.whole == candidate.text {
-                originals.add(at, shingles);
-            } else {
-                originals.add(at, self::shingles(&self::words(candidate.whole)));
-            }
+            let shared = match &text.whole {
+                None => shared,
+                Some(whole) => counts.shared(whole),
+            };
+            originals.add(at, distinct(shared));
         }
         found.push(original.unwrap_or(at));
-        answered.push(answers);
     }
     Ok(found)
 }
 
-/// The texts that copy none, by their shingles.
+/// Returns whether another text may contain a share of the shingles of a text, of which so many occur
+/// more than once in all texts. The others contain none of the rest, which occur once each.
+fn may_copy(text: &Text, shared: usize, share: f64) -> bool {
+    shared as f64 >= share * text.shingles.len() as f64
+}
+
+/// A candidate as it is compared.
+struct Text {
+    /// The shingles of the text in its order.
+    shingles: Vec<u64>,
+    /// Those of the whole, if it is another text.
+    whole: Option<Vec<u64>>,
+    /// The words of the query that it or its document has.
+    answers: FxHashSet<u64>,
+}
+
+impl Text {
+    fn of(candidate: &Candidate<'_>, asked: &FxHashSet<u64>) -> Self {
+        let words = words(candidate.text);
+        let mut answers = FxHashSet::default();
+        if !asked.is_empty() {
+            let about = candidate.about.iter().flat_map(|about| self::words(about));
+            let all = words.iter().copied().chain(about);
+            answers.extend(all.filter(|word| asked.contains(word)));
+        }
+        let is_part = candidate.whole != candidate.text;
+        Text {
+            shingles: shingles(&words),
+            whole: is_part.then(|| shingles(&self::words(candidate.whole))),
+            answers,
+        }
+    }
+}
+
+/// How often each shingle occurs in all texts, at least: shingles that share a place are counted
+/// together.
+///
+/// Most texts share few shingles with any other. They need neither be sorted nor be looked up.
+struct Counts {
+    places: Vec<u8>,
+    shift: u32,
+}
+
+/// Places of a shingle, so that few share one.
+const PLACES: usize = 8;
+
+impl Counts {
+    fn of(texts: &[Text]) -> Self {
+        let all = || {
+            let wholes = texts.iter().filter_map(|text| text.whole.as_ref());
+            texts.iter().map(|text| &text.shingles).chain(wholes)
+        };
+        let places = (PLACES * all().map(Vec::len).sum::<usize>())
+            .next_power_of_two()
+            .max(PLACES);
+        let mut counts = Counts {
+            places: vec![0; places],
+            shift: u64::BITS - places.ilog2(),
+        };
+        for &shingle in all().flatten() {
+            let place = counts.place(shingle);
+            counts.places[place] = counts.places[place].saturating_add(1);
+        }
+        counts
+    }
+
+    /// Returns those of some shingles that occur more than once.
+    fn shared(&self, shingles: &[u64]) -> Vec<u64> {
+        let is_shared = |shingle: &u64| self.places[self.place(*shingle)] > 1;
+        shingles.iter().copied().filter(is_shared).collect()
+    }
+
+    fn place(&self, shingle: u64) -> usize {
+        (shingle >> self.shift) as usize
+    }
+}
+
+/// The texts that copy none, by those of their shingles that other texts have, too.
+#[derive(Default)]
 struct Originals {
-    is_indexed: bool,
     /// The last entry of each shingle, and how many it has.
     last: FxHashMap<u64, (usize, usize)>,
     /// A text, and the entry before of the same shingle.
@@ -89,19 +169,8 @@ struct Originals {
 }
 
 impl Originals {
-    /// Returns none yet, of so many texts.
-    fn of(texts: usize) -> Self {
-        Originals {
-            is_indexed: texts > FEW,
-            last: FxHashMap::default(),
-            entries: Vec::new(),
-            shingles: BTreeMap::new(),
-        }
-    }
-
     fn add(&mut self, text: usize, shingles: Vec<u64>) {
-        let indexed = if self.is_indexed { &*shingles } else { &[] };
-        for &shingle in indexed {
+        for &shingle in &shingles {
             let entry = self.entries.len();
             let before = self.last.get(&shingle).copied();
             let count = before.map_or(0, |(_, count)| count);
@@ -115,14 +184,6 @@ impl Originals {
     fn find(&self, shingles: &[u64], share: f64, meets: impl Fn(usize) -> bool) -> Option<usize> {
         let needed = (share * shingles.len() as f64).ceil() as usize;
         let contains = |of_text: &[u64]| count_shared(shingles, of_text) >= needed;
-        if !self.is_indexed {
-            let some = &shingles[..distinguishing(shingles.len(), needed)];
-            let mut texts = self.shingles.iter();
-            let found = texts.find(|(text, of_text)| {
-                share_one(some, of_text) && meets(**text) && contains(of_text)
-            });
-            return found.map(|(&text, _)| text);
-        }
         self.look_up(shingles, needed)
             .into_iter()
             .find(|text| meets(*text) && contains(&self.shingles[text]))
@@ -135,7 +196,7 @@ impl Originals {
     /// would lead to all of them (prefix filtering: Chaudhuri, Ganti and Kaushik 2006, "A primitive
     /// operator for similarity joins in data cleaning").
     fn look_up(&self, shingles: &[u64], needed: usize) -> BTreeSet<usize> {
-        let count = distinguishing(shingles.len(), needed);
+        let count = (shingles.len() + 1).saturating_sub(needed.max(1));
         let known = |shingle| self.last.get(shingle).copied();
         let mut common: Vec<(usize, usize)> = shingles.iter().filter_map(known).collect();
         // Those that no text contains are the rarest, and lead to none.
@@ -151,24 +212,6 @@ impl Originals {
         }
         texts
     }
-}
-
-/// Returns of how many of some shingles a text that contains those `needed` has at least one.
-fn distinguishing(shingles: usize, needed: usize) -> usize {
-    (shingles + 1).saturating_sub(needed.max(1))
-}
-
-/// Returns whether two lists in order have a number in common.
-fn share_one(a: &[u64], b: &[u64]) -> bool {
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        match a[i].cmp(&b[j]) {
-            Ordering::Less => i += 1,
-            Ordering::Greater => j += 1,
-            Ordering::Equal => return true,
-        }
-    }
-    false
 }
 
 /// Returns how many numbers two lists in order have in common.
@@ -210,38 +253,71 @@ fn content_words(query: &str) -> FxHashSet<u64> {
 /// Returns hashes of the words of a text, in order; a character of a script without spaces is one.
 fn words(text: &str) -> Vec<u64> {
     let mut words = Vec::with_capacity(text.len() / 5);
-    let mut word = 0;
+    let mut word = Word::default();
     for c in text.chars() {
-        let alone = !c.is_ascii() && is_unspaced(c);
-        if (alone || !c.is_alphanumeric()) && word != 0 {
-            words.push(word);
-            word = 0;
-        }
-        if alone {
-            words.push(mix(1, u64::from(c)));
-        } else if c.is_ascii_alphanumeric() {
-            word = mix(word, u64::from(c.to_ascii_lowercase()));
-        } else if c.is_alphanumeric() {
-            word = c
-                .to_lowercase()
-                .fold(word, |word, c| mix(word, u64::from(c)));
+        if c.is_ascii_alphanumeric() {
+            word.add_ascii(c.to_ascii_lowercase());
+        } else if c.is_ascii() || is_unspaced(c) || !c.is_alphanumeric() {
+            words.extend(word.take());
+            if !c.is_ascii() && is_unspaced(c) {
+                words.push(mix(1, u64::from(c)));
+            }
+        } else {
+            c.to_lowercase().for_each(|c| word.add(c));
         }
     }
-    if word != 0 {
-        words.push(word);
-    }
+    words.extend(word.take());
     words
 }
 
-/// Returns hashes of every three words in a row, each once.
+/// The hash of a word, character by character.
+#[derive(Default)]
+struct Word {
+    hash: u64,
+    /// Up to eight ASCII characters that are not in the hash yet: they are mixed at once.
+    ascii: u64,
+}
+
+impl Word {
+    fn add_ascii(&mut self, c: char) {
+        if self.ascii >> 56 != 0 {
+            self.hash = mix(self.hash, self.ascii);
+            self.ascii = 0;
+        }
+        self.ascii = self.ascii << 8 | u64::from(c);
+    }
+
+    fn add(&mut self, c: char) {
+        if self.ascii != 0 {
+            self.hash = mix(self.hash, self.ascii);
+            self.ascii = 0;
+        }
+        self.hash = mix(self.hash, u64::from(c));
+    }
+
+    /// Returns the hash and begins another word; None if there is no word.
+    fn take(&mut self) -> Option<u64> {
+        let Word { hash, ascii } = std::mem::take(self);
+        match ascii {
+            0 => (hash != 0).then_some(hash),
+            _ => Some(mix(hash, ascii)),
+        }
+    }
+}
+
+/// Returns hashes of every three words in a row.
 fn shingles(words: &[u64]) -> Vec<u64> {
-    let mut shingles: Vec<u64> = words
+    words
         .windows(3)
         .map(|words| words.iter().fold(1, |hash, &word| mix(hash, word)))
-        .collect();
-    shingles.sort_unstable();
-    shingles.dedup();
-    shingles
+        .collect()
+}
+
+/// Returns numbers in order, each once.
+fn distinct(mut numbers: Vec<u64>) -> Vec<u64> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 fn mix(hash: u64, value: u64) -> u64 {
@@ -262,7 +338,7 @@ mod tests {
             .map(|&(text, about)| Candidate {
                 text,
                 whole: text,
-                about,
+                about: [about, "", "", ""],
             })
             .collect();
         find_originals(query, &candidates, share).unwrap_or_default()
@@ -308,12 +384,12 @@ mod tests {
             Candidate {
                 text: "Whales eat four tonnes of krill a day.",
                 whole: &whole,
-                about: "",
+                about: [""; 4],
             },
             Candidate {
                 text: LICENCE,
                 whole: LICENCE,
-                about: "",
+                about: [""; 4],
             },
         ];
         assert_eq!(find_originals("", &candidates, 0.9).ok(), Some(vec![0, 0]));
@@ -323,9 +399,9 @@ mod tests {
     fn texts_with_a_common_footer_are_looked_up_by_what_is_their_own() {
         let with_footer = |n: usize| {
             let own: String = (0..60).map(|word| format!("w{n}x{word} ")).collect();
-            shingles(&words(&format!("{own}{LICENCE}")))
+            distinct(shingles(&words(&format!("{own}{LICENCE}"))))
         };
-        let mut found = Originals::of(100);
+        let mut found = Originals::default();
         for n in 0..100 {
             found.add(n, with_footer(n));
         }
@@ -336,22 +412,45 @@ mod tests {
         assert_eq!(found.find(&other, 0.9, |_| true), None);
         assert_eq!(found.find(&same, 0.9, |_| true), Some(7));
 
-        let footer = shingles(&words(LICENCE));
+        let footer = distinct(shingles(&words(LICENCE)));
         assert_eq!(found.find(&footer, 0.9, |_| true), Some(0));
         assert_eq!(found.find(&footer, 0.9, |at| at == 7), Some(7));
     }
 
     #[test]
-    fn few_texts_have_the_originals_that_they_have_among_many() {
+    fn texts_have_the_originals_that_comparing_each_with_each_finds() {
         let own = |n: usize| -> String { (0..12).map(|word| format!("w{n}x{word} ")).collect() };
         let texts: Vec<String> = (0..200)
             .map(|n| format!("{} {}", own(n % 23), if n % 3 == 0 { LICENCE } else { "" }))
             .collect();
         let given: Vec<(&str, &str)> = texts.iter().map(|text| (text.as_str(), "")).collect();
-        for share in [0.0, 0.3, 0.6, 0.9, 1.0] {
-            let (few, many) = (&given[..FEW], &given[..]);
-            let among_many = &originals("", many, share)[..FEW];
-            assert_eq!(originals("", few, share), among_many, "{share}");
+        let of_text: Vec<Vec<u64>> = texts
+            .iter()
+            .map(|t| distinct(shingles(&words(t))))
+            .collect();
+        for share in [0.1, 0.3, 0.6, 0.9, 1.0] {
+            let mut expected: Vec<usize> = Vec::new();
+            for (at, own) in of_text.iter().enumerate() {
+                let contains = |&earlier: &usize| {
+                    let shared = count_shared(own, &of_text[earlier]);
+                    expected[earlier] == earlier && shared as f64 >= share * own.len() as f64
+                };
+                let original = (0..at).find(contains);
+                expected.push(original.unwrap_or(at));
+            }
+            assert_eq!(originals("", &given, share), expected, "{share}");
         }
+    }
+
+    #[test]
+    fn words_are_equal_in_any_case_and_any_length() {
+        assert_eq!(words("Été ÉTÉ été").len(), 3);
+        assert_eq!(distinct(words("Été ÉTÉ été")).len(), 1);
+        assert_eq!(
+            distinct(words("incomprehensible Incomprehensible")).len(),
+            1
+        );
+        let different = "a aa aaaaaaaa aaaaaaaaa aaaaaaaé éaaaaaaa aaaaaaaaaaaaaaaaa 東京";
+        assert_eq!(distinct(words(different)).len(), 9);
     }
 }

@@ -8,7 +8,7 @@ object may be used from several threads.
 
 import os
 from collections.abc import Sequence, Set
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ __all__ = [
     "document_kind",
     "document_lang",
     "expand_spans",
+    "find_copied_chunks",
     "find_originals",
     "fuse_scores",
     "is_aside",
@@ -406,12 +407,31 @@ def defined_names(uri: str, text: str) -> list[str]:
     How definitions are written is known from the extension of the URI. A name may occur twice.
     """
 
+class _Chunk(Protocol):
+    @property
+    def uri(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def outline(self) -> str: ...
+    @property
+    def context(self) -> str: ...
+
 def find_originals(query: str, rows: Sequence[tuple[str, str, str]], *, share: float) -> list[int]:
     """Return for each text the number of the first one that it copies, or its own.
 
     A row is a text, the whole that it is a part of, which may be itself, and what is said about its
     document. A text copies an earlier one whose whole contains `share` of its shingles, every three
     terms in a row, unless it or its document has a word of the query that the earlier one lacks.
+    """
+
+def find_copied_chunks(query: str, chunks: Sequence[_Chunk], *, share: float) -> list[int]:
+    """Return for each chunk the number of the first one that it copies, or its own.
+
+    What is compared of a chunk is its text; outline, context, title and URI are what is said about
+    its document. The texts of a `ChunkRow` are read where they are.
     """
 
 def document_kind(uri: str, text: str) -> Literal["code", "prose", "data"]:
@@ -605,6 +625,11 @@ class DocumentRow:
 
 @final
 class ChunkRow:
+    """A chunk with its document's names and its contexts.
+
+    A text becomes a Python object when it is first asked for.
+    """
+
     key: int
     doc: int
     uri: str

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use memchr::memmem::Finder;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, Result, TERMINATED};
 use tantivy_fst::Automaton;
@@ -21,6 +22,10 @@ const LONGEST_ENDING: usize = 6;
 const SHORTEST_STEM: usize = 5;
 /// Characters of the longest word that is looked for.
 const LONGEST: usize = 63;
+/// Edits that a term may have at most.
+const MOST_EDITS: usize = 2;
+/// Prefixes of the word that are so near to a term in length that they may be within these edits.
+const BAND: usize = 2 * MOST_EDITS + 1;
 
 /// How far a term is from a word: the nearest is the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,11 +74,13 @@ pub(super) fn collect_compounds(
     part: &str,
     found: &mut HashMap<String, u64>,
 ) -> Result<()> {
+    let finder = Finder::new(part);
     for index in segment.terms.iter().flatten() {
         let mut stream = index.terms().stream()?;
         while stream.advance() {
-            let term = std::str::from_utf8(stream.key());
-            if let Some(term) = term.ok().filter(|term| term.contains(part)) {
+            if finder.find(stream.key()).is_some()
+                && let Ok(term) = std::str::from_utf8(stream.key())
+            {
                 *found.entry(term.to_owned()).or_default() += u64::from(stream.value().doc_freq);
             }
         }
@@ -121,7 +128,7 @@ fn edits_allowed(chars: usize) -> usize {
     match chars {
         0..SHORTEST => 0,
         SHORTEST..TWO_EDITS => 1,
-        TWO_EDITS..=LONGEST => 2,
+        TWO_EDITS..=LONGEST => MOST_EDITS,
         _ => 0,
     }
 }
@@ -136,9 +143,10 @@ struct Near<'a> {
 /// What an automaton remembers of the characters of a term so far.
 #[derive(Clone, Copy)]
 struct State {
-    /// The edits between them and each prefix of the word, and the same before the last character.
-    row: [u8; LONGEST + 1],
-    above: [u8; LONGEST + 1],
+    /// The edits between them and the prefixes of the word that have `MOST_EDITS` characters less, up
+    /// to `MOST_EDITS` more, and the same before the last character.
+    row: [u8; BAND],
+    above: [u8; BAND],
     last: char,
     chars: usize,
     /// The bits so far of a character in UTF-8, and the bytes that are missing.
@@ -165,7 +173,7 @@ impl Near<'_> {
         };
         let whole = self.word.len();
         let endings = (0..=longest.min(whole)).map(|ending| Distance {
-            edits: state.row[whole - ending].into(),
+            edits: self.edits(state, whole - ending).into(),
             ending,
         });
         endings.min().unwrap_or(Distance {
@@ -174,26 +182,57 @@ impl Near<'_> {
         })
     }
 
+    /// Returns the edits between the term so far and a prefix of the word of so many characters.
+    fn edits(&self, state: &State, prefix: usize) -> u8 {
+        let at = (prefix + MOST_EDITS).checked_sub(state.chars);
+        let edits = at.and_then(|at| state.row.get(at));
+        edits.copied().unwrap_or(self.too_many())
+    }
+
+    /// More edits than are allowed: further ones make no difference.
+    fn too_many(&self) -> u8 {
+        self.limit as u8 + 1
+    }
+
     fn read(&self, state: &State, c: char) -> State {
+        let chars = state.chars + 1;
         let mut next = State {
+            row: [self.too_many(); BAND],
             above: state.row,
             last: c,
-            chars: state.chars + 1,
+            chars,
             missing: 0,
             ..*state
         };
-        next.row[0] = state.row[0].saturating_add(1);
-        for (j, &letter) in self.word.iter().enumerate() {
-            let mut edits = (state.row[j] + u8::from(letter != c))
-                .min(state.row[j + 1] + 1)
-                .min(next.row[j] + 1);
-            if j > 0 && state.chars > 0 && letter == state.last && self.word[j - 1] == c {
-                edits = edits.min(state.above[j - 1] + 1);
+        for at in 0..BAND {
+            let Some(prefix) = (chars + at).checked_sub(MOST_EDITS) else {
+                continue;
+            };
+            if prefix > self.word.len() {
+                break;
             }
-            // Further edits make no difference.
-            next.row[j + 1] = edits.min(self.limit as u8 + 1);
+            let inserted = state.row.get(at + 1).map_or(u8::MAX, |edits| edits + 1);
+            let mut edits = inserted;
+            if prefix > 0 {
+                let letter = self.word[prefix - 1];
+                let left_out = if at > 0 {
+                    next.row[at - 1] + 1
+                } else {
+                    u8::MAX
+                };
+                edits = edits
+                    .min(state.row[at] + u8::from(letter != c))
+                    .min(left_out);
+                let is_swap = prefix > 1
+                    && state.chars > 0
+                    && letter == state.last
+                    && self.word[prefix - 2] == c;
+                if is_swap {
+                    edits = edits.min(state.above[at] + 1);
+                }
+            }
+            next.row[at] = edits.min(self.too_many());
         }
-        next.row[0] = next.row[0].min(self.limit as u8 + 1);
         next
     }
 }
@@ -202,10 +241,8 @@ impl Automaton for &Near<'_> {
     type State = State;
 
     fn start(&self) -> State {
-        let mut row = [0; LONGEST + 1];
-        for (edits, at) in row.iter_mut().zip(0..) {
-            *edits = at.min(self.limit as u8 + 1);
-        }
+        let edits = |at: usize| at.checked_sub(MOST_EDITS).map(|prefix| prefix as u8);
+        let row = std::array::from_fn(|at| edits(at).unwrap_or(u8::MAX).min(self.too_many()));
         State {
             row,
             above: row,
@@ -221,8 +258,7 @@ impl Automaton for &Near<'_> {
     }
 
     fn can_match(&self, state: &State) -> bool {
-        let row = &state.row[..=self.word.len()];
-        let least = row.iter().chain(&state.above[..self.word.len()]).min();
+        let least = state.row.iter().chain(&state.above).min();
         least.is_some_and(|&least| usize::from(least) <= self.limit)
     }
 
@@ -280,6 +316,60 @@ mod tests {
         assert_eq!(edits("ancarn", "anacron", 2), Some(2));
         assert_eq!(edits("ancarn", "anacron", 1), None);
         assert_eq!(edits("été", "ete", 2), Some(2));
+    }
+
+    /// The edits between two words, by the whole table (optimal string alignment).
+    fn all_edits(one: &[char], other: &[char]) -> usize {
+        let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
+        for i in 0..=one.len() {
+            for j in 0..=other.len() {
+                table[i][j] = match (i, j) {
+                    (0, _) | (_, 0) => i + j,
+                    _ => {
+                        let changed = usize::from(one[i - 1] != other[j - 1]);
+                        let fewest = (table[i - 1][j] + 1)
+                            .min(table[i][j - 1] + 1)
+                            .min(table[i - 1][j - 1] + changed);
+                        let is_swap = i > 1
+                            && j > 1
+                            && one[i - 1] == other[j - 2]
+                            && one[i - 2] == other[j - 1];
+                        if is_swap {
+                            fewest.min(table[i - 2][j - 2] + 1)
+                        } else {
+                            fewest
+                        }
+                    }
+                };
+            }
+        }
+        table[one.len()][other.len()]
+    }
+
+    #[test]
+    fn edits_are_those_of_the_whole_table() {
+        let letters = |mut number: usize, length: usize| -> String {
+            (0..length)
+                .map(|_| {
+                    let letter = char::from(b"abc"[number % 3]);
+                    number /= 3;
+                    letter
+                })
+                .collect()
+        };
+        for length in 1..=4 {
+            for number in 0..3_usize.pow(length as u32) {
+                let term = letters(number, length);
+                for word in ["abcab", "bac", "aabbccab", "cabb"] {
+                    let chars = |text: &str| text.chars().collect::<Vec<char>>();
+                    for limit in 1..=MOST_EDITS {
+                        let expected = all_edits(&chars(word), &chars(&term));
+                        let expected = (expected <= limit).then_some(expected);
+                        assert_eq!(edits(word, &term, limit), expected, "{word} {term}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

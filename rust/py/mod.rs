@@ -3,6 +3,7 @@
 //! It converts arguments and results, and contains no algorithm. The GIL is released around every
 //! call that loops or accesses a disk.
 
+mod chunk_row;
 mod code;
 mod copies;
 mod dense;

@@ -9,8 +9,8 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
+use super::chunk_row::ChunkRow;
 use super::error::raise;
 use super::passages::{PassageRow, flat, growth_of, order_of};
 use super::pattern::Pattern;
@@ -64,53 +64,6 @@ impl From<store::DocumentRow> for DocumentRow {
             source_size: row.source_size,
             source_mtime_ns: row.source_mtime_ns,
             chunks: row.chunks,
-        }
-    }
-}
-
-/// A chunk with its document's names and its contexts.
-///
-/// Its texts are made once and not for each access.
-#[pyclass(frozen, get_all, module = "crx._native")]
-pub(crate) struct ChunkRow {
-    key: i64,
-    doc: i64,
-    uri: Py<PyString>,
-    title: Py<PyString>,
-    lang: Py<PyString>,
-    kind: &'static str,
-    ordinal: u32,
-    start: u32,
-    end: u32,
-    token_start: u32,
-    token_end: u32,
-    section: u32,
-    text: Py<PyString>,
-    outline: Py<PyString>,
-    context: Py<PyString>,
-    outcome: Py<PyString>,
-}
-
-impl ChunkRow {
-    fn new(py: Python<'_>, row: &store::ChunkRow) -> Self {
-        let text = |text: &str| PyString::new(py, text).unbind();
-        ChunkRow {
-            key: row.key,
-            doc: row.doc,
-            uri: text(&row.uri),
-            title: text(&row.title),
-            lang: text(&row.lang),
-            kind: row.kind.name(),
-            ordinal: row.ordinal,
-            start: row.start,
-            end: row.end,
-            token_start: row.token_start,
-            token_end: row.token_end,
-            section: row.section,
-            text: text(&row.text),
-            outline: text(&row.outline),
-            context: text(&row.context),
-            outcome: text(&row.outcome),
         }
     }
 }
@@ -460,7 +413,7 @@ impl Store {
     fn chunks(&self, py: Python<'_>, keys: PyReadonlyArray1<'_, i64>) -> PyResult<Vec<ChunkRow>> {
         let keys = keys.as_array().to_vec();
         let rows = self.run(py, |store| store.chunks(&keys))?;
-        Ok(rows.iter().map(|row| ChunkRow::new(py, row)).collect())
+        Ok(rows.into_iter().map(ChunkRow::new).collect())
     }
 
     fn passage(&self, py: Python<'_>, doc: i64, start: u32, end: u32) -> PyResult<PassageText> {

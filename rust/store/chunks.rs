@@ -287,6 +287,14 @@ impl StoredChunk {
         insert(db, &CHUNK, OnConflict::Replace, &self.fields()).map(drop)
     }
 
+    /// Writes the key of its vector into its row, which has all else already: no index but those of
+    /// vectors changes.
+    pub(super) fn write_vector_key(&self, db: &Connection) -> Result<()> {
+        db.prepare_cached("UPDATE chunk SET vector_key = ?, hash = ? WHERE chunk = ?")?
+            .execute((&self.vector_key, self.row_hash(), self.key))?;
+        Ok(())
+    }
+
     /// Returns the hash that [`StoredChunk::write`] stores.
     pub(super) fn row_hash(&self) -> [u8; HASH_BYTES] {
         row::hash_of(&CHUNK, &self.fields())

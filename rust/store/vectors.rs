@@ -88,7 +88,7 @@ impl Store {
                 let lacking = "wanted_key = ? AND vector_key IS NOT wanted_key";
                 for mut chunk in StoredChunk::find(db, lacking, [key])? {
                     chunk.vector_key.clone_from(&chunk.wanted_key);
-                    chunk.write(db)?;
+                    chunk.write_vector_key(db)?;
                     changed.insert(chunk.doc);
                 }
             }

@@ -77,8 +77,8 @@ class CopyFolding:
             best = min(costs, key=costs.__getitem__)
             if costs[best] == costs[first]:
                 continue
-            pair = [_compared(rows[best]), _compared(rows[first])]
-            if _native.find_originals(search.query, pair, share=self.share)[1] == 0:
+            pair = [rows[best], rows[first]]
+            if _native.find_copied_chunks(search.query, pair, share=self.share)[1] == 0:
                 keys[at[first]], keys[at[best]] = best, first
                 swapped = True
         if not swapped:
@@ -89,13 +89,14 @@ class CopyFolding:
 
 def find_copies(search: Search, keys: Sequence[int], *, share: float) -> dict[int, tuple[int, ...]]:
     """Return the chunks that copy no better one, best first, each with its copies."""
-    rows = search.rows.read(keys)
     # A chunk that was removed from the store since the legs were searched is no candidate.
-    stored = [key for key in keys if key in rows]
-    given = [_compared(rows[key]) for key in stored]
-    originals = _native.find_originals(search.query, given, share=share)
+    rows = search.rows.read(keys)
+    stored = list(rows)
+    originals = _native.find_copied_chunks(search.query, list(rows.values()), share=share)
     groups = group_originals(originals)
-    return {stored[first]: tuple(stored[at] for at in others) for first, others in groups.items()}
+    return {
+        stored[first]: tuple(map(stored.__getitem__, others)) for first, others in groups.items()
+    }
 
 
 def _location_cost(search: Search, row: ChunkRow) -> tuple[bool, int]:
@@ -109,20 +110,16 @@ def _is_within_file(search: Search, row: ChunkRow) -> bool:
     return row.uri != path if path else bool(_IN_A_FILE.search(row.uri))
 
 
-def _compared(row: ChunkRow) -> tuple[str, str, str]:
-    """Return what is compared of a chunk: its text twice, and what is said about it."""
-    return row.text, row.text, "\n".join((row.outline, row.context, row.title, row.uri))
-
-
 def keep_originals(search: Search, copies: Mapping[int, tuple[int, ...]]) -> Search:
     """Return the search with the chunks that copy no other.
 
     A copy has copies itself if it was better before the reranker.
     """
-    all_copies = {key: _all_copies(key, own, search.copies) for key, own in copies.items()}
+    if search.copies:
+        copies = {key: _all_copies(key, own, search.copies) for key, own in copies.items()}
     kept = np.array([key in copies for key in search.ranking.keys.tolist()], bool)
     ranking = Ranking(search.ranking.keys[kept], search.ranking.scores[kept])
-    return search._replace(ranking=ranking, copies=all_copies)
+    return search._replace(ranking=ranking, copies=copies)
 
 
 def _all_copies(
