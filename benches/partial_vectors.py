@@ -76,8 +76,8 @@ class PartialSearcher:
         return self.whole.langs
 
     def legs(self, where: Mapping[str, object] | None) -> Legs:
-        lexical, dense = self.whole.legs(where)
-        return Legs(lexical, PartialDense(dense, self.embedded, len(self.whole.dense)))
+        legs = self.whole.legs(where)
+        return legs._replace(dense=PartialDense(legs.dense, self.embedded, len(self.whole.dense)))
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         return self.whole.has_document(where)

@@ -16,10 +16,6 @@ from crx.retrieve.query_language import is_foreign
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import LEGS, Ranking
 
-# The part in the dense leg of a chunk without a vector is taken for its part in BM25 to this power.
-# Where all chunks had vectors, in seven sets, chunks whose part in BM25 was about 0.05, 0.15, 0.3,
-# 0.5, 0.8 and 1 had 0.03, 0.09, 0.15, 0.3, 0.5 and 0.86 in the dense leg, on the average.
-UNKNOWN_PART_POWER = 1.5
 # The dense leg weighs as the share of chunks with vectors to this power: the best of few chunks is
 # seldom the best of all. Of 0.5, 0.75 and 1, 0.5 rose most with the share, and cost nothing at 10%.
 SHARE_POWER = 0.5
@@ -61,10 +57,9 @@ def fuse_legs(search: Search) -> Search:
         unknown = np.isin(bm25.keys, pending)
         share = float(1 - unknown.mean()) ** SHARE_POWER
         dense_weight = share * dense_weight
-        # A weight times a part is the part of BM25; this makes it that of the dense leg, too.
-        parts = _parts(search, bm25)[unknown]
+        # What the dense leg would give a chunk is taken to be what BM25 gives it.
         unknown_weight, _ = weigh(bm25.keys[unknown])
-        bm25_weight[unknown] += share * unknown_weight * parts ** (UNKNOWN_PART_POWER - 1)
+        bm25_weight[unknown] += share * unknown_weight
     weighted = [
         WeightedRanking(bm25, bm25_weight, 0.0),
         # A cosine has no natural zero: that of the last hit is taken.
@@ -106,15 +101,6 @@ def _weigh_dense(
         langs_of=partial(_langs_of, search),
     )
     return search.parameters.weights.dense_weight * by_language, note
-
-
-def _parts(search: Search, ranking: Ranking) -> NDArray[np.float64]:
-    """Return the part of each key in a ranking, from 0 to 1, in the order of its keys."""
-    weights = search.parameters.weights
-    alone = WeightedRanking(ranking, np.ones(len(ranking.keys)), 0.0)
-    fused = fuse([alone], score_share=weights.score_share, rrf_k=weights.rrf_k, k=len(ranking.keys))
-    part_of = dict(zip(fused.keys.tolist(), fused.scores.tolist(), strict=True))
-    return np.array([part_of[key] for key in ranking.keys.tolist()])
 
 
 def _langs_of(search: Search, keys: NDArray[np.int64]) -> list[str]:

@@ -85,7 +85,7 @@ def test_more_hits_than_are_ordered_keep_their_order_behind(tmp_path: Path) -> N
 
 def index_uses(folder: Path, *, first: str) -> crx.Index:
     """Return an index that takes five chunks from BM25, of forty that use a name often."""
-    (folder / "docs").mkdir()
+    (folder / "docs").mkdir(exist_ok=True)
     for at in range(40):
         (folder / "docs" / f"use{at}.py").write_text(f"boil_water(a)\nx{at} = boil_water(b)\n")
     (folder / "docs" / "kettle.py").write_text(f"{first}def boil_water(pot):\n    pot.heat()\n")
@@ -109,6 +109,15 @@ def test_a_name_that_a_candidate_defines_is_looked_for_no_further(
         monkeypatch.setattr(CodeOrder, "_find_definitions", lambda *_: pytest.fail("looked for"))
         hits = index.search("boil_water", k=5).hits
     assert Path(hits[0].uri).name == "kettle.py"
+
+
+def test_a_definition_in_a_test_does_not_end_the_search_for_one(tmp_path: Path) -> None:
+    often = "# boil_water, boil_water, boil_water\ndef boil_water(pot):\n    return pot\n"
+    (tmp_path / "docs" / "tests").mkdir(parents=True)
+    (tmp_path / "docs" / "tests" / "test_pot.py").write_text(often)
+    long = "".join(f"other_{at} = {at}\n" for at in range(30))
+    with index_uses(tmp_path, first=long) as index:
+        assert Path(index.search("boil_water", k=5).hits[0].uri).name == "kettle.py"
 
 
 def test_a_row_needs_a_score() -> None:

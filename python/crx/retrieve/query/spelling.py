@@ -205,9 +205,9 @@ def _split(
 def _compound(word: str, terms: TermIndex, documents: DocumentReader, langs: Sequence[str]) -> str:
     """Return a word that begins with an unknown one, or has it as a part, or ""."""
     stems = {"".join(_native.analyze(word, lang)) for lang in ("", *langs)}
-    for stem in sorted(stems):
-        if len(stem) < _SHORTEST:
-            continue
+    long = sorted(stem for stem in stems if len(stem) >= _SHORTEST)
+    # What has a longer stem has the shorter one that it begins with.
+    for stem in (each for each in long if not each.startswith(tuple(set(long) - {each}))):
         for term in terms.compounds_of(stem, k=_TERMS):
             for written in _written_forms(term, terms, documents, _WORD):
                 return written
@@ -275,7 +275,8 @@ def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str
     folded = "".join(_native.analyze(word)) or word.casefold()
     bare = _without_accents(word)
     ranked: dict[str, tuple[bool, float]] = {}
-    forms = dict.fromkeys((word.casefold(), folded))
+    # A word without its ending is looked for with the word.
+    forms = [word.casefold()] + [folded] * (not word.casefold().startswith(folded))
     for term in dict.fromkeys(
         term for form in forms for term in terms.similar_terms(form, k=_TERMS)
     ):

@@ -6,7 +6,7 @@ code, the order stays, and no other candidate is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +17,7 @@ from crx import _native
 from crx.config import Settings
 from crx.retrieve.parameters import leg_depth
 from crx.retrieve.ports import Keys
+from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
 from crx.types import LEGS, Ranking
 
@@ -28,7 +29,9 @@ class CodeOrder:
     It reads as many candidates as a leg gives: of packages in twelve languages, 100 found fewer
     files than 150 (nDCG@10 .816 against .820), 200 hardly more (.821).
     A name that is used everywhere is defined in a chunk that has it once: of a name in the query,
-    definitions among the `deepest` chunks of BM25 are candidates, too, if none is one yet.
+    definitions among the `deepest` chunks of BM25 are candidates, too, if none is one yet. Where
+    one was looked for all the same, nDCG@10 of 687 questions was .0005 [.0000, .0017] higher, and a
+    search took a quarter longer.
     """
 
     name: ClassVar[str] = "code"
@@ -90,7 +93,7 @@ class CodeOrder:
     def _add_definitions(self, search: Search) -> tuple[Keys, NDArray[np.float32]]:
         """Return the candidates, and behind them chunks that define a name of the query.
 
-        A name that a candidate defines is looked for no further.
+        A name that a candidate defines is looked for no further, unless it is in a test.
         """
         keys, scores = search.ranking.keys, search.ranking.scores
         bm25 = search.rankings.get("bm25")
@@ -99,13 +102,21 @@ class CodeOrder:
         added = dict.fromkeys(
             key
             for name in _native.query_symbols(search.query)
-            if not self._defining(search, name, keys.tolist())
+            if not self._is_defined(search, name)
             for key in self._find_definitions(search, name)
         )
         if not added:
             return keys, scores
         lowest = np.full(len(added), scores.min(), np.float32)
         return np.append(keys, np.array([*added], np.int64)), np.append(scores, lowest)
+
+    def _is_defined(self, search: Search, name: str) -> bool:
+        """Return whether a candidate that is no test, example or document defines a name."""
+        keys = search.ranking.keys.tolist()
+        rows = search.rows.read(keys)
+        aside = find_aside(rows)
+        defining = self._defining(search, name, keys)
+        return any(rows[key].kind == "code" and not aside[key] for key in defining)
 
     def _find_definitions(self, search: Search, name: str) -> list[int]:
         """Return the chunks that define a name, of the first batch that has some."""
@@ -127,3 +138,8 @@ class CodeOrder:
             for key, each in zip(rows, declared, strict=True)
             if each == _native.Declaration.DEFINITION
         ]
+
+
+def find_aside(rows: Mapping[int, ChunkRow]) -> dict[int, bool]:
+    """Return whether each chunk is of a test, an example, vendored or generated code."""
+    return dict(zip(rows, _native.aside([row.uri for row in rows.values()]), strict=True))

@@ -19,6 +19,7 @@ import numpy as np
 from crx import _native
 from crx._native import Declaration
 from crx.retrieve.rows import ChunkRow
+from crx.retrieve.rules.code import find_aside
 from crx.retrieve.rules.copies import find_copies, keep_originals
 from crx.retrieve.search_state import EMPTY, Search
 from crx.text.phrases import inner_words, normalize_text, occurs
@@ -193,7 +194,7 @@ def _order_named(
     """
     given = [(rows[key].uri, rows[key].text) for key in exact]
     declared = dict(zip(exact, _native.declarations(given, name), strict=True))
-    aside = _find_aside(rows)
+    aside = find_aside(rows)
 
     def cost(key: int) -> tuple[int, int]:
         row = rows[key]
@@ -208,11 +209,6 @@ def _order_named(
         return -degree, 0 if degree else row.uri.count("/")
 
     return sorted(exact, key=cost)
-
-
-def _find_aside(rows: Mapping[int, ChunkRow]) -> dict[int, bool]:
-    """Return whether each chunk is of a test, an example, vendored or generated code."""
-    return dict(zip(rows, _native.aside([row.uri for row in rows.values()]), strict=True))
 
 
 def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
@@ -235,7 +231,7 @@ def _declarations(search: Search, keys: list[int]) -> dict[int, Declaration]:
     if "code" not in search.rankings:
         return {}
     rows = search.rows.read(keys)
-    aside = _find_aside(rows)
+    aside = find_aside(rows)
     code = {key: row for key, row in rows.items() if row.kind == "code"}
     given = [(row.uri, row.text) for row in code.values()]
     declared = _native.declarations(given, search.query.strip())
