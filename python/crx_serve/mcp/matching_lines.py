@@ -67,8 +67,9 @@ class MatchingLines:
 
     @property
     def folders(self) -> list[str]:
-        """The indexed folders that the paths of the documents are below, and files."""
-        return sorted({document.row.uri.removesuffix(document.path) for document in self.documents})
+        """The indexed folders that the paths of the documents are below."""
+        above = {document.row.uri.removesuffix(document.path) for document in self.documents}
+        return sorted(above - {""})
 
     @cached_property
     def count(self) -> int:
@@ -100,8 +101,13 @@ class MatchingLines:
 
 
 def path_below(roots: Sequence[str], uri: str) -> str:
-    """Return the path of a document below the folder that was indexed, or its name."""
+    """Return the path of a document below the indexed folder, or the name of an indexed file.
+
+    A document that lies below none has its whole URI.
+    """
     root = max((root for root in roots if is_below(uri, root)), key=len, default="")
+    if not root:
+        return uri
     return uri[len(root) :].lstrip("/") or uri.rpartition("/")[2]
 
 

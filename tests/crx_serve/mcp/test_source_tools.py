@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("mcp")
 
 import crx
+from crx_serve.mcp.matching_lines import path_below
 from crx_serve.mcp.tools import READING
 from crx_serve.requests import SearchQuery
 from crx_serve.served_index import ServedIndex
@@ -309,3 +310,11 @@ def test_whole_definitions_share_their_room_and_long_comments_are_left_out(
     assert [text.count("step(") for text in texts] == [18, 18, 6]
     assert [text.splitlines()[0] for text in texts[:2]] == ["@Loud", "@Loud"]
     assert sum(map(len, texts)) < 1_200
+
+
+def test_paths_are_below_the_indexed_folder_or_the_name_of_an_indexed_file() -> None:
+    roots = ("/home/ada/src", "/home/ada/src/deep", "/home/ada/one.py")
+    assert path_below(roots, "/home/ada/src/a.py") == "a.py"
+    assert path_below(roots, "/home/ada/src/deep/b.py") == "b.py"
+    assert path_below(roots, "/home/ada/one.py") == "one.py"
+    assert path_below(roots, "/home/ada/src2/c.py") == "/home/ada/src2/c.py"
