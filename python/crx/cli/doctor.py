@@ -42,6 +42,7 @@ EXTRAS = {
     "convert": "onnx",
     "eval": "matplotlib",
     "ocr": "rapidocr",
+    "picker": "prompt_toolkit",
     "st": "sentence_transformers",
     "openvino": "openvino",
     "hub": "huggingface_hub",
@@ -55,6 +56,7 @@ EXTRAS = {
     "langchain": "langchain_core",
     "llamaindex": "llama_index",
     "haystack": "haystack",
+    "llm": "llm",
     "parquet": "pyarrow",
     "zstd": "zstandard",
 }

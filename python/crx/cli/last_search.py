@@ -11,7 +11,7 @@ from typing import NamedTuple
 import orjson
 
 from crx.cli.opener import answering_line
-from crx.config import user_file
+from crx.config.files import user_file, write_private
 from crx.errors import UsageError
 from crx.plugins import is_engine_address
 from crx.types import Passage
@@ -37,9 +37,7 @@ def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> Non
     ]
     # A search is none the worse if nothing can be kept of it.
     with contextlib.suppress(OSError):
-        handle = os.open(_file(), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with open(handle, "wb") as file:
-            file.write(orjson.dumps(hits, default=list))
+        write_private(_file(), orjson.dumps(hits, default=list))
 
 
 def find_hit(number: int) -> LastHit:
