@@ -577,9 +577,7 @@ def describe(values: NDArray[np.float64], labels: Sequence[tuple[str, str, str]]
 RULES: Mapping[str, Mapping[str, float]] = {
     "definitions": {"rank.code.definition": 0.0},
     "names": {"rank.code.names": 0.0},
-    "paths": {"rank.code.path": 0.0},
     "tests and the like": {"rank.code.aside": 1.0},
-    "prose": {"rank.code.prose": 1.0},
     "several hits": {"rank.code.file": 0.0},
 }
 OFF = {name: value for rule in RULES.values() for name, value in rule.items()}

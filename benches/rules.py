@@ -271,7 +271,7 @@ def measure_set(name: str, questions: QuestionSet, given: argparse.Namespace) ->
 def kept_section(name: str) -> str:
     """Return the section of a rule as the page has it."""
     found = re.search(rf"^## {name}\n.*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S)
-    return found[0] if found else ""
+    return found[0].rstrip() + "\n" if found else ""
 
 
 def tabulate(measured: Sequence[dict[str, Any]], name: str) -> list[str]:

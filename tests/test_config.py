@@ -66,13 +66,13 @@ def test_numbers_of_rules_are_tables_of_a_file(places: tuple[dict[str, str], Pat
     environ, folder = places
     user = Path(environ["CRX_HOME"]) / "config.toml"
     user.parent.mkdir(exist_ok=True)
-    user.write_text("k = 3\n[rank.code]\npath = 0.5\n")
+    user.write_text("k = 3\n[rank.code]\nfile = 0.5\n")
     write(user, {"rank.code.names": 0.1, "rank.rerank.ms": 20})
     values = resolve(environ=environ, folder=folder).settings
-    assert (values.k, values.rank_code_path, values.rank_code_names) == (3, 0.5, 0.1)
+    assert (values.k, values.rank_code_file, values.rank_code_names) == (3, 0.5, 0.1)
     assert values.rank_rerank_ms == 20
-    write(user, {"rank.code.path": None})
-    assert resolve(environ=environ, folder=folder).settings.rank_code_path == 0.35
+    write(user, {"rank.code.file": None})
+    assert resolve(environ=environ, folder=folder).settings.rank_code_file == 0.2
 
 
 @pytest.mark.parametrize("name", RENAMED)

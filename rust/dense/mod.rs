@@ -229,10 +229,10 @@ impl Dense {
     ) -> Result<Option<Vec<Spread>>> {
         let live = self.live();
         if live.dim == 0 {
-            return Ok(Some(vec![Spread::new(); queries.len() / dim.max(1)]));
+            return Ok(Some(vec![Spread::default(); queries.len() / dim.max(1)]));
         }
         check_dim(dim, live.dim)?;
-        let found = search::collect(&live, queries, &Spread::new(), only);
+        let found = search::collect(&live, queries, &Spread::default(), only);
         interrupt::check()?;
         Ok(found)
     }

@@ -122,17 +122,18 @@ pub struct Spread {
     rows: i64,
 }
 
-impl Spread {
-    const UNIT: f64 = (1_u64 << 32) as f64;
-
-    /// Returns the spread of no rows.
-    pub fn new() -> Self {
+impl Default for Spread {
+    fn default() -> Self {
         Spread {
             highest: f32::NEG_INFINITY,
             sum: 0,
             rows: 0,
         }
     }
+}
+
+impl Spread {
+    const UNIT: f64 = (1_u64 << 32) as f64;
 
     /// Returns the highest score, minus infinity without rows.
     pub fn highest(&self) -> f32 {

@@ -116,4 +116,4 @@ def test_the_numbers_that_decide_an_order_are_counted() -> None:
         if rule.name not in of_settings or each.name == "deepest"
     }
     beside = sum(map(len, ORDER.values())), sum(map(len, CORE.values()))
-    assert (len(settings), len(numbers), *beside) == (24, 6, 13, 12)
+    assert (len(settings), len(numbers), *beside) == (22, 6, 13, 12)

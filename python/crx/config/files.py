@@ -115,7 +115,7 @@ def write_values(path: Path, changes: Mapping[str, Value | None]) -> None:
 
 
 def _flatten(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
-    """Yield the values of a table and of those in it, `[rank.code] path` as `rank.code.path`."""
+    """Yield the values of a table and of those in it, `[rank.code] names` as `rank.code.names`."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flatten(value, f"{before}{key}.")

@@ -146,10 +146,10 @@ class Settings:
         1.0, "run", "raise of source code that defines a symbol of the query; 0: off", least=0
     )
     rank_code_names: float = _setting(
-        0.3, "run", "raise of source code that defines a name made of words of the query", least=0
-    )
-    rank_code_path: float = _setting(
-        0.35, "run", "raise of a source file whose name is in the query", least=0
+        0.3,
+        "run",
+        "raise of source code that defines, or whose file has, a name made of words of the query",
+        least=0,
     )
     rank_code_file: float = _setting(
         0.2, "run", "raise of the best chunk of a source file with several good hits", least=0
@@ -157,12 +157,10 @@ class Settings:
     rank_code_aside: float = _setting(
         0.3,
         "run",
-        "what tests, examples, vendored and generated files count among source code; 1: off",
+        "what tests, examples, vendored and generated files, prose and configuration count among "
+        "source code; 1: off",
         least=0,
         most=1,
-    )
-    rank_code_prose: float = _setting(
-        0.3, "run", "what prose and configuration count among source code; 1: off", least=0, most=1
     )
     rank_recency_weight: float = _setting(
         0.0,
@@ -299,10 +297,12 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "context_weight": ("rank.bm25.context",),
     "code_definition": ("rank.code.definition",),
     "code_names": ("rank.code.names",),
-    "code_path": ("rank.code.path",),
+    "code_path": ("rank.code.names",),
+    "rank.code.path": ("rank.code.names",),
     "code_file": ("rank.code.file",),
     "code_aside": ("rank.code.aside",),
-    "code_prose": ("rank.code.prose",),
+    "code_prose": ("rank.code.aside",),
+    "rank.code.prose": ("rank.code.aside",),
     "recency": ("rank.recency.weight",),
     "recency_days": ("rank.recency.days",),
     "recency_field": ("rank.recency.field",),
@@ -407,7 +407,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _setting_name(field: str) -> str:
-    """Return the name of the setting of a field: `rank_code_path` is `rank.code.path`."""
+    """Return the name of the setting of a field: `rank_code_names` is `rank.code.names`."""
     return field.replace("_", ".", 2) if field.startswith("rank_") else field
 
 

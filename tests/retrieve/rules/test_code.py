@@ -16,10 +16,8 @@ SETTINGS = {"embedder": "none", "reranker": ""}
 OFF = {
     "rank.code.definition": 0.0,
     "rank.code.names": 0.0,
-    "rank.code.path": 0.0,
     "rank.code.file": 0.0,
     "rank.code.aside": 1.0,
-    "rank.code.prose": 1.0,
 }
 FILES = {
     "src/kettle.py": "def read_water(kettle):\n    return kettle.water\n",
@@ -121,6 +119,13 @@ def test_a_definition_in_a_test_does_not_end_the_search_for_one(tmp_path: Path) 
 
 
 def test_a_row_needs_a_score() -> None:
-    weights = {name.removeprefix("rank.code."): value for name, value in OFF.items()}
+    weights = {
+        "definition": 0.0,
+        "names": 0.0,
+        "path": 0.0,
+        "aside": 1.0,
+        "prose": 1.0,
+        "file": 0.0,
+    }
     with pytest.raises(ValueError, match="scores: 0 for 1 rows; give one a row"):
         rank_code("x", [(1, "a.py", "code", "")], np.empty(0, np.float32), **weights)
