@@ -42,7 +42,7 @@ pub struct Candidate<'a> {
 ///
 /// The interrupt of the thread.
 pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> Result<Vec<usize>> {
-    let asked = content_words(query);
+    let asked = Asked::by(query);
     let texts = candidates
         .iter()
         .map(|candidate| {
@@ -97,13 +97,13 @@ struct Text {
 }
 
 impl Text {
-    fn of(candidate: &Candidate<'_>, asked: &FxHashSet<u64>) -> Self {
+    fn of(candidate: &Candidate<'_>, asked: &Asked) -> Self {
         let words = words(candidate.text);
         let mut answers = FxHashSet::default();
-        if !asked.is_empty() {
+        if asked.bits != 0 {
             let about = candidate.about.iter().flat_map(|about| self::words(about));
             let all = words.iter().copied().chain(about);
-            answers.extend(all.filter(|word| asked.contains(word)));
+            answers.extend(all.filter(|word| asked.contains(*word)));
         }
         let is_part = candidate.whole != candidate.text;
         Text {
@@ -231,6 +231,30 @@ fn count_shared(a: &[u64], b: &[u64]) -> usize {
     shared
 }
 
+/// The words of a query that are no function words.
+struct Asked {
+    words: FxHashSet<u64>,
+    /// A bit for each word, by which most others are told from them.
+    bits: u64,
+}
+
+impl Asked {
+    fn by(query: &str) -> Self {
+        let words = content_words(query);
+        let bits = words.iter().fold(0, |bits, word| bits | Asked::bit(*word));
+        Asked { words, bits }
+    }
+
+    #[inline]
+    fn contains(&self, word: u64) -> bool {
+        self.bits & Asked::bit(word) != 0 && self.words.contains(&word)
+    }
+
+    fn bit(word: u64) -> u64 {
+        1 << (word >> (u64::BITS - 6))
+    }
+}
+
 /// Returns the words of a query that are no function words.
 fn content_words(query: &str) -> FxHashSet<u64> {
     static ANALYZER: LazyLock<Mutex<QueryAnalyzer>> =
@@ -250,24 +274,51 @@ fn content_words(query: &str) -> FxHashSet<u64> {
         .collect()
 }
 
+/// The lower case of an ASCII letter or digit, 0 for other bytes.
+const LOWER: [u8; 256] = {
+    let mut lower = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        if (byte as u8).is_ascii_alphanumeric() {
+            lower[byte] = (byte as u8).to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    lower
+};
+
 /// Returns hashes of the words of a text, in order; a character of a script without spaces is one.
 fn words(text: &str) -> Vec<u64> {
     let mut words = Vec::with_capacity(text.len() / 5);
     let mut word = Word::default();
-    for c in text.chars() {
-        if c.is_ascii_alphanumeric() {
-            word.add_ascii(c.to_ascii_lowercase());
-        } else if c.is_ascii() || is_unspaced(c) || !c.is_alphanumeric() {
+    let mut at = 0;
+    while let Some(&byte) = text.as_bytes().get(at) {
+        let lower = LOWER[usize::from(byte)];
+        if lower != 0 {
+            word.add_ascii(lower);
+            at += 1;
+        } else if byte.is_ascii() {
             words.extend(word.take());
-            if !c.is_ascii() && is_unspaced(c) {
-                words.push(mix(1, u64::from(c)));
-            }
+            at += 1;
         } else {
-            c.to_lowercase().for_each(|c| word.add(c));
+            let c = text[at..].chars().next().unwrap_or_default();
+            add_character(c, &mut word, &mut words);
+            at += c.len_utf8();
         }
     }
     words.extend(word.take());
     words
+}
+
+/// Adds a character that is not ASCII to a word, or ends the word.
+fn add_character(c: char, word: &mut Word, words: &mut Vec<u64>) {
+    let is_word = is_unspaced(c);
+    if is_word || !c.is_alphanumeric() {
+        words.extend(word.take());
+        words.extend(is_word.then(|| mix(1, u64::from(c))));
+    } else {
+        c.to_lowercase().for_each(|c| word.add(c));
+    }
 }
 
 /// The hash of a word, character by character.
@@ -279,7 +330,8 @@ struct Word {
 }
 
 impl Word {
-    fn add_ascii(&mut self, c: char) {
+    #[inline]
+    fn add_ascii(&mut self, c: u8) {
         if self.ascii >> 56 != 0 {
             self.hash = mix(self.hash, self.ascii);
             self.ascii = 0;
@@ -288,6 +340,9 @@ impl Word {
     }
 
     fn add(&mut self, c: char) {
+        if c.is_ascii() {
+            return self.add_ascii(c as u8);
+        }
         if self.ascii != 0 {
             self.hash = mix(self.hash, self.ascii);
             self.ascii = 0;
@@ -296,6 +351,7 @@ impl Word {
     }
 
     /// Returns the hash and begins another word; None if there is no word.
+    #[inline]
     fn take(&mut self) -> Option<u64> {
         let Word { hash, ascii } = std::mem::take(self);
         match ascii {

@@ -22,6 +22,7 @@ mod snapshot;
 mod spelling;
 mod statistics;
 mod sums;
+mod term_text;
 mod topk;
 mod writer;
 

@@ -10,6 +10,7 @@ use tantivy::{InvertedIndexReader, Opstamp, SegmentReader};
 
 use super::bm25::FIELDS;
 use super::schema::{DOC, Fields, KEY, NAMES, length_name};
+use super::term_text::TermText;
 
 /// A segment with its last deletion: equal identities mean equal content.
 pub(super) type Identity = (SegmentId, Option<Opstamp>);
@@ -18,6 +19,8 @@ pub(super) type Identity = (SegmentId, Option<Opstamp>);
 pub(super) struct Segment {
     pub(super) identity: Identity,
     pub(super) terms: [Option<Arc<InvertedIndexReader>>; FIELDS],
+    /// The terms of each field as one text, which the first search in it makes.
+    pub(super) term_texts: [OnceLock<TermText>; FIELDS],
     /// The number of terms of each chunk; empty if no chunk has terms in that field.
     pub(super) lengths: [Vec<u32>; FIELDS],
     pub(super) max_doc: u32,
@@ -60,6 +63,7 @@ impl Segment {
         Ok(Segment {
             identity: identity(stored.meta()),
             terms,
+            term_texts: Default::default(),
             lengths,
             max_doc,
             alive: reader.alive_bitset().cloned(),

@@ -11,6 +11,7 @@ use tantivy::{DocSet, Result, TERMINATED};
 use tantivy_fst::Automaton;
 
 use super::segment::Segment;
+use super::term_text::TermText;
 
 /// Terms that are shorter have too many neighbours.
 const SHORTEST: usize = 4;
@@ -67,21 +68,38 @@ pub(super) fn collect(
 /// Adds the terms of a segment that have a part of a word, such as a compound, with the chunks that
 /// have them.
 ///
-/// Every term is looked at, which takes some 10 ms for 300,000: only for a word that no document has
-/// and that is spelled like none.
+/// Every term is looked at: only for a word that no document has and that is spelled like none.
 pub(super) fn collect_compounds(
     segment: &Segment,
     part: &str,
     found: &mut HashMap<String, u64>,
 ) -> Result<()> {
     let finder = Finder::new(part);
-    for index in segment.terms.iter().flatten() {
+    for (index, text) in segment.terms.iter().zip(&segment.term_texts) {
+        let Some(index) = index else { continue };
+        let mut add = |term: &[u8], chunks: u32| {
+            if let Ok(term) = std::str::from_utf8(term) {
+                *found.entry(term.to_owned()).or_default() += u64::from(chunks);
+            }
+        };
+        let text = match text.get() {
+            Some(known) => known,
+            None => {
+                let made = TermText::of(index)?;
+                text.get_or_init(|| made)
+            }
+        };
+        if let Some(terms) = text.terms_with(&finder) {
+            for term in terms {
+                let info = index.terms().get(term)?;
+                add(term, info.map_or(0, |info| info.doc_freq));
+            }
+            continue;
+        }
         let mut stream = index.terms().stream()?;
         while stream.advance() {
-            if finder.find(stream.key()).is_some()
-                && let Ok(term) = std::str::from_utf8(stream.key())
-            {
-                *found.entry(term.to_owned()).or_default() += u64::from(stream.value().doc_freq);
+            if finder.find(stream.key()).is_some() {
+                add(stream.key(), stream.value().doc_freq);
             }
         }
     }

@@ -68,8 +68,10 @@ impl Store {
             }
             Ok(found)
         })?;
-        for chunk in &mut found {
-            chunk.uri = self.absolute_uri(&chunk.uri);
+        if self.base.is_some() {
+            for chunk in &mut found {
+                chunk.uri = self.absolute_uri(&chunk.uri);
+            }
         }
         Ok(found)
     }

@@ -4,11 +4,12 @@
 //! next search reads other chunks of the same documents. As long as the database does not change, the
 //! rows are kept, as SQLite keeps its pages.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use rustc_hash::FxHashMap;
 
 use super::chunks::StoredChunk;
 use super::documents::DocumentRow;
@@ -48,14 +49,14 @@ pub(super) type Neighbour = (i64, LayoutChunk);
 pub(super) struct ReadRows {
     /// The state of the database that they are of.
     version: i64,
-    documents: HashMap<i64, Arc<DocumentRow>>,
-    chunks: HashMap<i64, Arc<StoredChunk>>,
-    contexts: HashMap<Vec<u8>, Arc<StoredContext>>,
+    documents: FxHashMap<i64, Arc<DocumentRow>>,
+    chunks: FxHashMap<i64, Arc<StoredChunk>>,
+    contexts: FxHashMap<Vec<u8>, Arc<StoredContext>>,
     /// Pieces of texts by body and start.
     pieces: BTreeMap<(i64, u32), Arc<Piece>>,
-    piece_entries: HashMap<i64, Arc<PieceEntry>>,
+    piece_entries: FxHashMap<i64, Arc<PieceEntry>>,
     /// Layouts of chunks by document and ordinal.
-    layouts: HashMap<(i64, u32), Neighbour>,
+    layouts: FxHashMap<(i64, u32), Neighbour>,
 }
 
 impl ReadRows {

@@ -147,6 +147,23 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
+impl Piece {
+    /// Returns the bytes at which two of its code points start, or its length, and how many code
+    /// points are before the second.
+    fn cut(&self, from: u32, to: u32) -> (usize, usize, u32) {
+        let (from, to) = (from as usize, to as usize);
+        let length = self.text.len();
+        // A code point a byte: they need not be counted.
+        if length == (self.end - self.start) as usize {
+            let to = to.min(length);
+            return (from.min(length), to, to as u32);
+        }
+        let mut cursor = Cursor::new(&self.text);
+        let (from, to) = (cursor.advance(from), cursor.advance(to));
+        (from, to, cursor.chars as u32)
+    }
+}
+
 /// Reads the pieces that overlap `text[start..end]` of a body.
 pub(super) fn pieces(db: &Connection, body: i64, start: u32, end: u32) -> Result<Vec<Arc<Piece>>> {
     let sql = "SELECT piece, body, start, chars, text, hash FROM piece \
@@ -188,14 +205,12 @@ pub(super) fn cut(
     let mut before = "";
     let mut reached = first.start;
     for piece in pieces {
-        let mut cursor = Cursor::new(&piece.text);
-        let from = cursor.advance(start.saturating_sub(piece.start) as usize);
-        let to = cursor.advance((end - piece.start) as usize);
+        let (from, to, chars) = piece.cut(start.saturating_sub(piece.start), end - piece.start);
         if text.is_empty() {
             before = &piece.text[..from];
         }
         text.push_str(&piece.text[from..to]);
-        reached = piece.start + cursor.chars as u32;
+        reached = piece.start + chars;
     }
     match reached < end {
         true => Err(missing(body)),
@@ -280,6 +295,39 @@ mod tests {
         assert_eq!(split(&text).collect::<String>(), text);
         assert!(split(&text).all(|piece| piece.len() <= PIECE_BYTES));
         assert_eq!(split("").count(), 0);
+    }
+
+    #[test]
+    fn pieces_of_ascii_and_of_other_letters_are_cut_at_code_points() {
+        let texts = ["whales", "été", "漢字🦀", "krill"];
+        let mut start = 0;
+        let pieces: Vec<Arc<Piece>> = texts
+            .iter()
+            .map(|text| {
+                let end = start + text.chars().count() as u32;
+                let (key, text) = (0, (*text).to_string());
+                let piece = Piece {
+                    key,
+                    start,
+                    end,
+                    text,
+                };
+                start = end;
+                Arc::new(piece)
+            })
+            .collect();
+        let all: Vec<char> = texts.concat().chars().collect();
+        for first in 0..pieces[0].end {
+            for last in first..start {
+                let expected: String = all[first as usize..=last as usize].iter().collect();
+                let before: String = all[..first as usize].iter().collect();
+                let around = pieces.iter().filter(|piece| piece.start <= last).cloned();
+                let around: Vec<_> = around.collect();
+                let found = cut(&around, 1, first, last + 1).unwrap();
+                assert_eq!(found, (before.as_str(), expected));
+            }
+        }
+        assert!(cut(&pieces, 1, 0, start + 1).is_err());
     }
 
     #[test]
