@@ -18,7 +18,6 @@ use crate::interrupt;
 /// Texts with fewer shingles copy nothing: short lines are equal by chance.
 const FEWEST_SHINGLES: usize = 8;
 
-
 /// An odd constant that spreads the bits of a hash (the golden ratio, as in FxHash).
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
