@@ -113,17 +113,17 @@ impl Text {
     }
 }
 
-/// How often each shingle occurs in all texts, at least: shingles that share a place are counted
+/// How often each shingle occurs in all texts, at least: shingles that share a slot are counted
 /// together.
 ///
 /// Most texts share few shingles with any other. They need neither be sorted nor be looked up.
 struct Counts {
-    places: Vec<u8>,
+    slots: Vec<u8>,
     shift: u32,
 }
 
-/// Places of a shingle, so that few share one.
-const PLACES: usize = 8;
+/// Slots of a shingle, so that few share one.
+const SLOTS: usize = 8;
 
 impl Counts {
     fn of(texts: &[Text]) -> Self {
@@ -131,27 +131,27 @@ impl Counts {
             let wholes = texts.iter().filter_map(|text| text.whole.as_ref());
             texts.iter().map(|text| &text.shingles).chain(wholes)
         };
-        let places = (PLACES * all().map(Vec::len).sum::<usize>())
+        let slots = (SLOTS * all().map(Vec::len).sum::<usize>())
             .next_power_of_two()
-            .max(PLACES);
+            .max(SLOTS);
         let mut counts = Counts {
-            places: vec![0; places],
-            shift: u64::BITS - places.ilog2(),
+            slots: vec![0; slots],
+            shift: u64::BITS - slots.ilog2(),
         };
         for &shingle in all().flatten() {
-            let place = counts.place(shingle);
-            counts.places[place] = counts.places[place].saturating_add(1);
+            let slot = counts.slot(shingle);
+            counts.slots[slot] = counts.slots[slot].saturating_add(1);
         }
         counts
     }
 
     /// Returns those of some shingles that occur more than once.
     fn shared(&self, shingles: &[u64]) -> Vec<u64> {
-        let is_shared = |shingle: &u64| self.places[self.place(*shingle)] > 1;
+        let is_shared = |shingle: &u64| self.slots[self.slot(*shingle)] > 1;
         shingles.iter().copied().filter(is_shared).collect()
     }
 
-    fn place(&self, shingle: u64) -> usize {
+    fn slot(&self, shingle: u64) -> usize {
         (shingle >> self.shift) as usize
     }
 }

@@ -451,7 +451,7 @@ impl Page<'_> {
             for (at, &member) in line.iter().enumerate() {
                 let segment = &self.segments[member];
                 if at > 0 {
-                    // A value may stand over what the page draws in its place.
+                    // A value may stand over what the page draws at the same position.
                     let before = self.segments[line[at - 1]].rect;
                     let gap =
                         segment.rect.left.max(before.left) - segment.rect.right.min(before.right);

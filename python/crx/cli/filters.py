@@ -60,7 +60,7 @@ def parse_where(
     """Return the filter of `FIELD=VALUE`, `FIELD>=VALUE`, ... options; all must hold.
 
     `since` and `before` are those options: a date, or a time ago such as 30d. `fields` are those of
-    the query, which take the place of the same conditions of options.
+    the query, which replace the same conditions of options.
 
     A number is a number, `a,b` is any of; a relative path or glob starts in the folder `here`, by
     default the current one.

@@ -148,7 +148,7 @@ def replace_bytes(path: Path, data: bytes) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file for the user alone, in place, which takes less time than to replace it."""
+    """Write a file for the user alone. Unlike a replaced file, it may be left half written."""
     handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with open(handle, "wb") as file:
         file.write(data)
