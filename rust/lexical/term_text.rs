@@ -6,7 +6,7 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use tantivy::{InvertedIndexReader, Result};
 
-/// The bytes of the longest text that is kept: two million terms.
+/// The bytes of the longest text that is kept, of a field of a segment: two million terms.
 const MOST_BYTES: usize = 1 << 24;
 /// What no term has.
 const END: u8 = b'\n';
@@ -29,10 +29,13 @@ impl TermText {
         Ok(TermText(Some(text)))
     }
 
-    /// Returns the terms with a part, in order; None if the terms are not kept.
+    /// Returns the terms with a part, in order, none for an empty part; None if the terms are not kept.
     pub(super) fn terms_with(&self, part: &Finder<'_>) -> Option<Vec<&[u8]>> {
         let text = self.0.as_deref()?;
         let mut found = Vec::new();
+        if part.needle().is_empty() {
+            return Some(found);
+        }
         let mut from = 0;
         while let Some(at) = part.find(&text[from..]).map(|at| from + at) {
             let start = memrchr(END, &text[..at]).map_or(0, |end| end + 1);
@@ -56,6 +59,7 @@ mod tests {
         assert_eq!(with("arbor").len(), 3);
         assert_eq!(with("port"), [b"port"]);
         assert!(with("ship").is_empty());
+        assert!(with("").is_empty());
         assert_eq!(TermText(None).terms_with(&Finder::new("a")), None);
     }
 }

@@ -181,11 +181,12 @@ fn is_aside(path: &str) -> bool {
 
 /// Returns the same of each URI, without the folders that all of them have in common.
 #[pyfunction]
-fn aside(uris: Vec<PyBackedStr>) -> Vec<bool> {
-    let common = code::common_folders(uris.iter().map(|uri| &**uri));
-    uris.iter()
-        .map(|uri| code::is_aside(&uri[common..]))
-        .collect()
+fn aside(py: Python<'_>, uris: Vec<PyBackedStr>) -> Vec<bool> {
+    py.detach(|| {
+        let common = code::common_folders(uris.iter().map(|uri| &**uri));
+        let aside = uris.iter().map(|uri| code::is_aside(&uri[common..]));
+        aside.collect()
+    })
 }
 
 /// Returns whether a text is source code or the like.

@@ -183,9 +183,14 @@ def test_a_rule_is_told_how_many_candidates_those_read_that_have_something_to_do
             seen.append((len(search.ranking.keys), search.wanted))
             return search
 
+    class Truthy(Reverse):
+        def applies(self, search: Search) -> bool:
+            return np.True_  # type: ignore[return-value]
+
     search = run_rules(start(ranked=4), [Telling(ALL), later])
-    run_rules(start(ranked=4), [Telling(ALL), Reverse(4)])
-    assert seen == [(4, 3), (4, 4)]
+    for counted in (Reverse(4), Truthy(4), Reverse(ALL)):
+        run_rules(start(ranked=4), [Telling(ALL), counted])
+    assert seen == [(4, 3), (4, 4), (4, 4), (4, 3)]
     assert len(search.notes) == (later.name == "failing")
 
 

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
@@ -80,6 +81,12 @@ def is_foreign(query: str, langs: Sequence[str]) -> bool:
 
     `langs` are the languages of the index; if all are unknown, no query is foreign.
     """
+    return _is_foreign(query, tuple(langs))
+
+
+# Asked by more than one step of a search; the detection takes a tenth of a millisecond.
+@lru_cache(maxsize=16)
+def _is_foreign(query: str, langs: tuple[str, ...]) -> bool:
     known = {primary_language(lang) for lang in langs if lang}
     asked = detect_query_langs(query, langs)
     return bool(asked and known) and known.isdisjoint(asked)

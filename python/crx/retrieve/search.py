@@ -162,9 +162,17 @@ def run_rules(search: Search, rules: Sequence[RankingRule]) -> Search:
 
 
 def _count_wanted(search: Search, later: Sequence[RankingRule]) -> int:
-    """Return how many candidates those of the later rules read that have something to do."""
-    applying = (each for each in later if _attempt(each, partial(each.applies, search)) is True)
-    return max([search.k, *(each.reads for each in applying)])
+    """Return how many candidates those of the later rules read that have something to do.
+
+    A rule that reads all takes what there is.
+    """
+    counted = (each for each in later if each.reads < ALL)
+    return max([search.k, *(each.reads for each in counted if _has_work(each, search))])
+
+
+def _has_work(rule: RankingRule, search: Search) -> bool:
+    applies = _attempt(rule, partial(rule.applies, search))
+    return not isinstance(applies, Note) and bool(applies)
 
 
 def run_rule(search: Search, rule: RankingRule) -> Search:

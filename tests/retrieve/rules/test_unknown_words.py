@@ -64,6 +64,8 @@ def test_what_is_near_is_found_and_nothing_that_is_merely_the_nearest(
     with index_of(tmp_path, documents=DOCUMENTS) as index:
         near = index.search(query, rerank=False)
         assert [hit.uri for hit in near.hits] == ["mem:7"]
+        # The dense leg is fused again, without what BM25 finds of "what is the".
+        assert near.hits[0].stages["fuse"].score == near.hits[0].score
         assert NEAR in near.notes
         far = index.search("what is the lattice", rerank=False)
         assert (far.hits, NOTHING_NEAR in far.notes) == ((), True)

@@ -170,8 +170,8 @@ class UnknownWords:
 
 def _with_legs(search: Search, rankings: Mapping[str, Ranking]) -> Search:
     """Return the search with other rankings of its legs, and with these fused."""
-    ranking = fuse_legs(search._replace(rankings=rankings)).ranking
-    return search._replace(rankings=rankings, ranking=ranking)
+    fused = fuse_legs(search._replace(rankings=rankings))
+    return search._replace(rankings=fused.rankings, ranking=fused.ranking)
 
 
 def _has_words(search: Search, bm25: Ranking) -> bool:
