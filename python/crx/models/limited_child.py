@@ -22,9 +22,8 @@ from crx.workers.parent import Parent, run_child
 # bits, loaded by two programs and compared.
 _MEMORY_BYTES, _MEMORY_PER_BYTE = 1_500_000_000, 10
 _CPU_S, _BYTES_PER_CPU_S = 15, 1_000_000
-# Seconds of the clock: a small model has little more than those of the processor, so that with the
-# start of a child it is ended within 20 s, and a large one
-# has ten for each, on a machine that is busy.
+# Seconds of the clock: a small model is ended within 20 s, with the start of a child; a large one
+# has ten for each of the processor, on a machine that is busy.
 _WALL_S, _WALL_PER_CPU_S = 18, 10
 _FILE_BYTES = 500_000_000
 
