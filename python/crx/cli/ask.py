@@ -105,8 +105,7 @@ def command(
 
         def tell_delay(notice: str) -> None:
             notes.print(notice)
-            if not stream.answer.text:
-                found.print()
+            found.print()
 
         stream = index.stream_answer(
             prompt, with_=generator, on_notice=notes.print, on_delay=tell_delay
