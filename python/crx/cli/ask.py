@@ -107,8 +107,8 @@ def command(
         found = _FoundPassages(prompt.passages)
 
         def tell_delay(notice: str) -> None:
-            places = found.take()
-            notes.print(f"{notice}; meanwhile see {places}" if places else notice)
+            locations = found.take()
+            notes.print(f"{notice}; meanwhile see {locations}" if locations else notice)
 
         stream = index.stream_answer(
             prompt, with_=generator, on_notice=notes.print, on_delay=tell_delay
@@ -123,8 +123,8 @@ def command(
             return INTERRUPTED
         except ModelError:
             _print(question, stream, notes, as_json=as_json, complete=False)
-            if not stream.answer.text and (places := found.take()):
-                print_note(f"no answer; see {places}")
+            if not stream.answer.text and (locations := found.take()):
+                print_note(f"no answer; see {locations}")
             raise
     _print(question, stream, notes, as_json=as_json, complete=True)
     return 0 if stream.answer.found else 1
