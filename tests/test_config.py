@@ -20,7 +20,7 @@ from crx.config import (
     untrusted_names,
     write,
 )
-from crx.config.settings import ARGUMENT, RENAMED, parse
+from crx.config.settings import ARGUMENT, REMOVED, RENAMED, parse
 from crx.errors import UsageError
 
 VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY|OLLAMA_HOST)"')
@@ -87,6 +87,22 @@ def test_an_earlier_name_of_a_setting_tells_the_one_it_has_now(
     variable = f"CRX_{name.upper().replace('.', '_')}"
     with pytest.warns(ConfigWarning, match=rf"^{variable}: ignored; it is called CRX_RANK_.* now"):
         resolve(environ={**environ, variable: "1"}, folder=folder)
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_setting_that_is_gone_tells_what_has_its_effect(
+    name: str, places: tuple[dict[str, str], Path]
+) -> None:
+    environ, folder = places
+    now = REMOVED[name]
+    assert now.split()[0] in {each.name for each in describe()}
+    with pytest.raises(UsageError) as caught:
+        resolve({name: 1}, environ=environ, folder=folder)
+    assert str(caught.value) == f"{name} is gone; {now}"
+    variable = f"CRX_{name.upper().replace('.', '_')}"
+    with pytest.warns(ConfigWarning) as warned:
+        resolve(environ={**environ, variable: "1"}, folder=folder)
+    assert [str(each.message) for each in warned] == [f"{variable}: ignored; it is gone; {now}"]
 
 
 @pytest.mark.parametrize(

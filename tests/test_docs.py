@@ -21,6 +21,7 @@ from crx.cli import cli
 from crx.config import ENVIRONMENT, describe, resolve, trust
 from crx.models import list_models
 from crx.registry import DEFAULT_EMBEDDER
+from crx.retrieve.query_fields import split_fields
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -199,6 +200,19 @@ def test_every_example_in_python_runs(page: Path, folder: Path) -> None:
         pytest.importorskip(package)
     for _, block in fenced(page.read_text(encoding="utf-8"), "python"):
         exec(compile(block, name_of(page), "exec"), {})
+
+
+def test_the_fields_of_people_that_are_shown_find_a_mail(folder: Path) -> None:
+    people = "From: Zofia Nowak <zofia@x.org>\nTo: Ole Berg <ole@y.org>\n"
+    (folder / "docs" / "a.eml").write_text(f"{people}Subject: Budget\n\nThe budget is spent.\n")
+    guide = (DOCS / "guides" / "commands.md").read_text(encoding="utf-8")
+    shown = re.findall(r"`((?:from|to):[^`]+)`", guide)
+    with crx.open(folder / "a.crx") as index:
+        index.add([folder / "docs"])
+        for field in shown:
+            where = split_fields(f"budget {field}").where(here=str(folder))
+            assert [hit.title for hit in index.search("budget", where=where).hits] == ["Budget"]
+    assert len(shown) == 2
 
 
 def test_the_table_of_prompts_that_is_shown_is_read(folder: Path) -> None:

@@ -11,7 +11,6 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from crx.deadline import check_deadline, seconds_left
-from crx.errors import BudgetSpent
 
 T = TypeVar("T")
 
@@ -24,8 +23,8 @@ def stream(
 ) -> Generator[T, None, None]:
     """Run a coroutine in a new thread and yield what it emits; closing cancels the coroutine.
 
-    `on_slow` is called once with the seconds for which nothing was emitted: `slow_s`, or those
-    until the deadline of the caller, at which `BudgetSpent` is raised.
+    `on_slow` is called once with the seconds for which nothing was emitted, when these reach
+    `slow_s`. At the deadline of the caller `BudgetSpent` is raised.
 
     A thread, because the caller may run an event loop of its own (a notebook, a server); a daemon
     thread, so that a request without an answer does not keep the process alive.
@@ -55,12 +54,9 @@ def stream(
             begun = time.monotonic()
             try:
                 item = _receive(results, slow_s)
-            except (Empty, BudgetSpent) as late:
-                if slow_s < math.inf:
-                    on_slow(time.monotonic() - begun)
-                    slow_s = math.inf
-                if isinstance(late, BudgetSpent):
-                    raise
+            except Empty:
+                on_slow(time.monotonic() - begun)
+                slow_s = math.inf
                 item = _receive(results)
             if item is None:
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
@@ -158,6 +158,27 @@ def test_the_text_before_a_failure_is_kept_and_its_citations_checked() -> None:
     assert stream.answer == Answer(
         "Because [1]. Then [", (cited(1),), 0, found=True, model="scripted"
     )
+
+
+class PausingGenerator(ScriptedGenerator):
+    """A generator that tells of a pause before each piece."""
+
+    def notify(self, on_notice: Callable[[str], None]) -> None:
+        self.on_notice = on_notice
+
+    def generate(self, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        for piece in super().generate(prompt, prefix=prefix):
+            self.on_notice(f"before {piece}")
+            yield piece
+
+
+def test_a_pause_within_the_text_of_an_answer_is_not_told() -> None:
+    told: list[str] = []
+    generator = PausingGenerator("The lease ", "ends.")
+    quoted = quote("why?", [passage("Text 0.")])
+    stream = AnswerStream(quoted, lambda: nullcontext(generator), on_delay=told.append)
+    assert "".join(stream) == "The lease ends."
+    assert told == ["before The lease "]
 
 
 def test_an_interrupt_keeps_the_text_so_far() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import chat_server
 import pytest
@@ -80,11 +81,10 @@ def test_a_failing_server_is_told_at_once_with_the_passages_to_read(
     server.fault = lambda asked, body: Fault(status, message="overloaded")
     with chat_server.serving(server) as url:
         done = ask(crx, f"openai:{url}/v1#{chat_server.MODEL}")
-    first, found, last = done.err.splitlines()
+    first, last = done.err.splitlines()
     assert (done.code, done.out) == (7, "")
     assert str(status) in first
-    assert first.endswith("; trying again")
-    assert found == "crx: the answer would be in docs/whales.md:3"
+    assert first.endswith("; trying again; meanwhile see docs/whales.md:3")
     assert str(status) in last
 
 
@@ -98,17 +98,27 @@ def test_passages_are_told_while_a_server_hangs(crx: Crx, monkeypatch: pytest.Mo
 
     def note(text: str) -> None:
         print_note(text)
-        if "would be in" in text:
+        if "meanwhile see" in text:
             found.set()
 
-    monkeypatch.setattr("crx.cli.ask.print_note", note)
+    monkeypatch.setattr("crx.cli.output.print_note", note)
     with chat_server.serving(server) as url:
         done = ask(crx, f"openai:{url}/v1#{chat_server.MODEL}")
     assert (done.code, done.out.splitlines()[0]) == (0, "Krill [1].")
     assert done.err == (
-        f"crx: openai:{url}/v1: nothing received for 0 s yet\n"
-        "crx: the answer would be in docs/whales.md:3\n"
+        f"crx: openai:{url}/v1: nothing received for 0 s yet; meanwhile see docs/whales.md:3\n"
     )
+
+
+def test_five_passages_at_most_are_told_instead_of_an_answer(crx: Crx, here: Path) -> None:
+    for at in range(9):
+        (here / "docs" / f"{at}.md").write_text(f"Blue whale {at * 7919} eats krill.\n")
+    crx("index", "docs", "-q")
+    done = crx("ask", QUESTION, "--with", "fake:stop=0", "-k", 9)
+    told, _ = done.err.splitlines()
+    assert (done.code, done.out) == (7, "")
+    assert told.startswith("crx: no answer; see docs/")
+    assert told.count("docs/") == 5
 
 
 def test_an_interrupt_leaves_the_text_so_far(crx: Crx, monkeypatch: pytest.MonkeyPatch) -> None:

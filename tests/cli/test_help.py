@@ -165,6 +165,29 @@ def test_a_shell_gets_the_paths_of_a_field(here: Path) -> None:
     assert complete("path:nowhere/") == []
 
 
+@pytest.mark.usefixtures("docs")
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("path : d", ["docs/"]),
+        ("path : docs/", ["docs/bread.md", "docs/whales.md"]),
+        ("path :", ["docs/"]),
+        ("path:d", ["path:docs/"]),
+        ("a : af", ["after:"]),
+    ],
+)
+def test_bash_which_splits_at_colons_gets_what_is_behind_them(words: str, found: list[str]) -> None:
+    line = f"crx search krill {words}"
+    at = str(len(line.split()) - 1)
+    asking = {"_CRX_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": at}
+    assert run_process(env=asking).out.splitlines() == [f"plain,{each}" for each in found]
+
+
+def test_bash_puts_no_blank_behind_a_field_and_a_folder() -> None:
+    script = run_process("completion", "bash").out
+    assert "[[ $value == *[:/=] ]] && compopt -o nospace" in script
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_evaluates_the_script(tmp_path: Path) -> None:
     script = tmp_path / "crx.bash"

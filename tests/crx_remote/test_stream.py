@@ -91,6 +91,16 @@ def test_a_stream_that_begins_in_time_is_not_told_slow() -> None:
     assert not slow
 
 
+def test_a_stream_that_ends_at_the_deadline_before_it_is_slow_is_not_told_slow() -> None:
+    async def produce(emit: Callable[[int], None]) -> None:
+        await asyncio.Event().wait()
+
+    slow: list[float] = []
+    with deadline(0.05), pytest.raises(BudgetSpent):
+        list(stream(produce, slow_s=60, on_slow=slow.append))
+    assert not slow
+
+
 def test_a_stream_that_waits_ends_at_the_deadline_and_cancels_its_coroutine() -> None:
     ended = threading.Event()
 

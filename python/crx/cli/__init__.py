@@ -179,6 +179,8 @@ def run(arguments: list[str]) -> int:
         # Imported here: only a shell that completes a command line needs it.
         from click.shell_completion import shell_complete
 
+        import crx.cli.bash_completion  # noqa: F401 - registers itself
+
         return shell_complete(cli, {}, "crx", COMPLETE_VARIABLE, instruction)
     with warnings.catch_warnings():
         _print_warnings_as_notes()

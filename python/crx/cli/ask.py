@@ -40,6 +40,9 @@ from crx.retrieve.query_fields import split_fields
 from crx.show.notes import without_quiet
 from crx.types import Answer, Passage
 
+# Locations that are told while there is no answer.
+_LOCATIONS = 5
+
 
 @click.command()
 @click.argument(
@@ -104,9 +107,8 @@ def command(
         found = _FoundPassages(prompt.passages)
 
         def tell_delay(notice: str) -> None:
-            notes.print(notice)
-            if not stream.answer.text:
-                found.print()
+            locations = found.take()
+            notes.print(f"{notice}; meanwhile see {locations}" if locations else notice)
 
         stream = index.stream_answer(
             prompt, with_=generator, on_notice=notes.print, on_delay=tell_delay
@@ -121,8 +123,8 @@ def command(
             return INTERRUPTED
         except ModelError:
             _print(question, stream, notes, as_json=as_json, complete=False)
-            if not stream.answer.text:
-                found.print()
+            if not stream.answer.text and (locations := found.take()):
+                print_note(f"no answer; see {locations}")
             raise
     _print(question, stream, notes, as_json=as_json, complete=True)
     return 0 if stream.answer.found else 1
@@ -148,15 +150,15 @@ def _print(
 
 
 class _FoundPassages:
-    """Prints once where the passages are that are not answered from yet."""
+    """Where the best passages are, told once to a person who has no answer yet."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        self._locations = list(dict.fromkeys(map(location, passages)))
+        self._locations = list(dict.fromkeys(map(location, passages)))[:_LOCATIONS]
 
-    def print(self) -> None:
-        if self._locations:
-            print_note(f"the answer would be in {', '.join(self._locations)}")
-            self._locations = []
+    def take(self) -> str:
+        """Return the locations, "" after the first time."""
+        taken, self._locations = self._locations, []
+        return ", ".join(taken)
 
 
 def _print_citations(answer: Answer) -> None:

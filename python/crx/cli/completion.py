@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
+import crx.cli.bash_completion  # noqa: F401 - registers itself
 from crx.cli import COMPLETE_VARIABLE, cli
 from crx.cli.output import print_text
 

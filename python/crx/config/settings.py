@@ -286,8 +286,6 @@ ENVIRONMENT = (
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "bm25_depth": ("rank.bm25.depth",),
     "dense_depth": ("rank.dense.depth",),
-    "bm25_weight": ("rank.fusion.dense",),
-    "rank.fusion.bm25": ("rank.fusion.dense",),
     "dense_weight": ("rank.fusion.dense",),
     "score_share": ("rank.fusion.score_share",),
     "rrf_k": ("rank.fusion.rrf_k",),
@@ -297,12 +295,8 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "context_weight": ("rank.bm25.context",),
     "code_definition": ("rank.code.definition",),
     "code_names": ("rank.code.names",),
-    "code_path": ("rank.code.names",),
-    "rank.code.path": ("rank.code.names",),
     "code_file": ("rank.code.file",),
     "code_aside": ("rank.code.aside",),
-    "code_prose": ("rank.code.aside",),
-    "rank.code.prose": ("rank.code.aside",),
     "recency": ("rank.recency.weight",),
     "recency_days": ("rank.recency.days",),
     "recency_field": ("rank.recency.field",),
@@ -311,6 +305,20 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "rerank_ms": ("rank.rerank.ms",),
     "min_relevance": ("rank.rerank.min_relevance",),
     "copy_share": ("rank.copies.share",),
+}
+
+_BM25_GONE = "rank.fusion.dense is the share of the dense leg, BM25 has the rest"
+_PATH_GONE = "rank.code.names weighs names of files and of definitions alike"
+_PROSE_GONE = "rank.code.aside is for prose, tests and examples alike"
+
+# Settings that are gone, by all their names, and what has their effect now.
+REMOVED: Mapping[str, str] = {
+    "bm25_weight": _BM25_GONE,
+    "rank.fusion.bm25": _BM25_GONE,
+    "code_path": _PATH_GONE,
+    "rank.code.path": _PATH_GONE,
+    "code_prose": _PROSE_GONE,
+    "rank.code.prose": _PROSE_GONE,
 }
 
 
@@ -362,6 +370,8 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     source = "" if origin == ARGUMENT else f"{origin}: "
     if name in RENAMED:
         raise UsageError(f"{source}{name} is called {', '.join(RENAMED[name])} now")
+    if name in REMOVED:
+        raise UsageError(f"{source}{name} is gone; {REMOVED[name]}")
     if name not in _FIELDS:
         near = nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'

@@ -195,7 +195,7 @@ def _with_tail(
     return ToolResults(
         results=results,
         less_relevant=_by_document(others, service, query=found.query),
-        notes=[*choose_notes(found.notes, passages=len(results))],
+        notes=[*choose_notes(found.notes, passages=len(found.passages))],
     )
 
 

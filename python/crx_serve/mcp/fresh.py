@@ -26,6 +26,7 @@ from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import path_of
 from crx.ingest.roots import RememberedRoots
+from crx.labels import count_label
 from crx.watch.events import EventFilter
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
@@ -154,7 +155,8 @@ def _refresh_index(index: Index, looked: _Looked) -> str:
     if not left:
         return ""
     size = sum(file.size for file in left)
-    return f'not read: {len(left)} changed files, {size:,} bytes; "crx index" reads them'
+    files = count_label(len(left), "changed file")
+    return f'not read: {files}, {size:,} bytes; "crx index" reads them'
 
 
 def _read_changed(index: Index, indexed: _Indexed, changed: Sequence[str]) -> list[FoundFile]:

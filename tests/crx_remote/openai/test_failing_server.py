@@ -115,8 +115,9 @@ def test_contexts_tell_the_first_failure_of_each_kind(
 
 
 def test_contexts_of_a_server_that_hangs_end_with_the_budget_and_the_cause(
-    url: str, server: ChatServer
+    url: str, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("crx_remote.remote_contextualizer.SLOW_S", 0.01)
     ended = threading.Event()
     server.fault = lambda asked, body: Fault(500) if ended.wait(30) else None
     contextualizer = load_contextualizer(f"{url}/v1#{MODEL}", prompt=None, cap_dollars=float("inf"))

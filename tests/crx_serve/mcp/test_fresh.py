@@ -93,7 +93,7 @@ def test_a_large_file_is_left_and_the_others_are_read(
     refresher = IndexRefresher(service)
     (docs / "large").mkdir()
     (docs / "large" / "b.md").write_text("A bilby in a desert, and another one.\n")
-    told = 'not read: 1 changed files, 38 bytes; "crx index" reads them'
+    told = 'not read: 1 changed file, 38 bytes; "crx index" reads them'
     for number in range(3):
         (docs / "a.py").write_text(f"value = {1000 + number}\n")
         (docs / "large" / "c.md").write_text(f"Numbat {1000 + number}.\n")

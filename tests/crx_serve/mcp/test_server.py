@@ -369,6 +369,17 @@ def test_less_relevant_passages_are_a_line_for_each_document(
     assert call(server, "fetch", {"id": id_}).structured_content["text"] == texts["mem:mill"]
 
 
+def test_less_relevant_passages_alone_are_not_nothing(
+    service: SearchService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.retrieve.hits.RELEVANT_SHARE", 2.0)
+    server = create_server(service, allow_write=False)
+    found = call(server, "search", {"query": "krill", "index": "sea"}).structured_content
+    assert found["results"] == []
+    assert len(found["less_relevant"]) == 1
+    assert "notes" not in found
+
+
 def test_locations_are_one_short_line_each(service: SearchService) -> None:
     server = create_server(service, allow_write=False)
     answer = call(server, "search", {"query": "krill", "index": "sea", "form": "locations"})

@@ -19,9 +19,19 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters
 
 # The command, with models that print as they are loaded, to Python's stream and to the descriptor,
-# also from a child process.
+# also from a child process. A search for "hold" lasts until one for "release".
 NOISY = """
-import os, subprocess, sys
+import os, subprocess, sys, threading
+from crx_serve.service import SearchService
+released = threading.Event()
+search = SearchService.search
+def search_held(self, request, **more):
+    if request.query == "hold":
+        released.wait()
+    if request.query == "release":
+        released.set()
+    return search(self, request, **more)
+SearchService.search = search_held
 from crx.backends import hashed
 load = hashed.load_embedder
 def loud(rest):
@@ -77,8 +87,8 @@ def handshake(revision: str) -> tuple[dict[str, Any], dict[str, Any]]:
     )
 
 
-def search(number: int) -> dict[str, Any]:
-    parameters = {"name": "search", "arguments": {"query": "krill"}}
+def search(number: int, *, query: str = "krill") -> dict[str, Any]:
+    parameters = {"name": "search", "arguments": {"query": query}}
     return {"id": number, "method": "tools/call", "params": parameters}
 
 
@@ -119,19 +129,19 @@ def test_the_sdks_client_starts_the_command_and_negotiates_the_newest_revision(
     assert [(each["name"], each["documents"]) for each in status["indexes"]] == [("sea", 1)]
 
 
-def test_a_call_that_a_client_cancels_does_not_hold_up_the_next(
+def test_a_call_that_a_client_cancels_is_never_answered_and_holds_up_no_other(
     server: subprocess.Popen[str],
 ) -> None:
     exchange(server, *handshake("2025-11-25"))
     assert server.stdin is not None
     cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
-    for message in (search(1), cancelled):
+    for message in (search(1, query="hold"), cancelled):
         server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     server.stdin.flush()
-    (answer,) = exchange(server, search(2))
-    while answer["id"] != 2:  # it was faster than the notification
-        (answer,) = [json.loads(server.stdout.readline())] if server.stdout else []
-    assert "krill" in answer["result"]["content"][0]["text"]
+    after = [search(2), search(3, query="release"), *map(search, range(4, 9))]
+    answers = exchange(server, *after)
+    assert "krill" in answers[0]["result"]["content"][0]["text"]
+    assert [answer["id"] for answer in answers] == [2, 3, 4, 5, 6, 7, 8]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
