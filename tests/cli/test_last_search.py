@@ -60,12 +60,18 @@ def test_a_search_in_a_pipe_keeps_nothing(crx: Crx) -> None:
     assert crx("show", 2024).err.startswith("crx: 2024: not in the index; ")
 
 
-def test_an_editor_that_is_not_there_is_told(
+def test_an_editor_that_is_not_there_or_fails_is_told(
     crx: Crx, indexed: Path, terminal: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VISUAL", "nowhere-editor")
     crx("search", "krill")
-    assert crx("open").err == "crx: nowhere-editor: no such editor; set EDITOR to one\n"
+    for editor, told in {
+        "nowhere-editor": "nowhere-editor: no such editor; set EDITOR to one",
+        "false": "false: the editor ended with 1",
+        " ": "' ' is no command; set VISUAL or EDITOR to an editor",
+        '"vim': "'\"vim' is no command; set VISUAL or EDITOR to an editor",
+    }.items():
+        monkeypatch.setenv("VISUAL", editor)
+        assert crx("open") == Done(2, "", f"crx: {told}\n")
 
 
 def test_each_editor_is_told_the_line_in_its_way() -> None:

@@ -48,14 +48,24 @@ def open_document(uri: str, *, line: int | None, original: bool = False) -> None
         return
     command = editor_command(editor, path, line=line)
     try:
-        subprocess.run(command, check=False)
+        subprocess.run(command, check=True)
     except OSError:
         raise UsageError(f"{command[0]}: no such editor; set EDITOR to one") from None
+    except subprocess.CalledProcessError as error:
+        raise UsageError(f"{command[0]}: the editor ended with {error.returncode}") from None
 
 
 def editor_command(editor: str, path: str, *, line: int) -> list[str]:
-    """Return the command by which an editor, as EDITOR names it, opens a file at a line."""
-    words = shlex.split(editor)
+    """Return the command by which an editor, as EDITOR names it, opens a file at a line.
+
+    Raises `UsageError` if it names none.
+    """
+    try:
+        words = shlex.split(editor)
+    except ValueError:  # a quotation that does not end
+        words = []
+    if not words:
+        raise UsageError(f"{editor!r} is no command; set VISUAL or EDITOR to an editor")
     form = _LINES.get(Path(words[0]).stem, _USUAL)
     return [*words, *(each.format(path=path, line=line) for each in form)]
 
