@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from command_line import BREAD, WHALES, Crx, Done
@@ -51,6 +52,22 @@ def test_a_passage_of_the_last_search_opens_by_its_number(crx: Crx, opened: list
     )
 
 
+@pytest.mark.usefixtures("terminal")
+def test_a_file_of_an_archive_in_an_archive_opens_the_outer(
+    crx: Crx, docs: Path, opened: list[object]
+) -> None:
+    with ZipFile(docs / "inner.zip", "w") as inner:
+        inner.writestr("whales.md", WHALES)
+    with ZipFile(docs / "outer.zip", "w") as outer:
+        outer.write(docs / "inner.zip", "inner.zip")
+    crx("index", docs / "outer.zip", "-q")
+    assert "outer.zip#inner.zip#whales.md" in crx("search", "krill").out
+    assert crx("open", "--original") == Done(0, "", "")
+    assert opened == [str(Path.cwd() / docs / "outer.zip")]
+    crx("search", "krill", "--where", "ext=pdf")
+    assert crx("open").err.endswith("; it printed none\n")
+
+
 @pytest.mark.usefixtures("indexed")
 def test_a_search_in_a_pipe_keeps_nothing(crx: Crx) -> None:
     crx("search", "krill")
@@ -78,6 +95,9 @@ def test_each_editor_is_told_the_line_in_its_way() -> None:
     for editor, command in {
         "vim": ["vim", "+7", "/a b"],
         "/usr/bin/code --wait": ["/usr/bin/code", "--wait", "--goto", "/a b:7"],
+        "cursor": ["cursor", "--goto", "/a b:7"],
+        "windsurf": ["windsurf", "--goto", "/a b:7"],
+        "code-insiders": ["code-insiders", "--goto", "/a b:7"],
         "hx": ["hx", "/a b:7"],
         "emacsclient -nw": ["emacsclient", "-nw", "+7", "/a b"],
     }.items():

@@ -16,12 +16,16 @@ from crx.types import Passage
 
 _WEB = ("http://", "https://")
 # How editors are told a line, by the names of their programs; of others, vi's way.
+_GOTO = ("--goto", "{path}:{line}")
 _LINES = {
-    "code": ("--goto", "{path}:{line}"),
-    "codium": ("--goto", "{path}:{line}"),
+    "code": _GOTO,
+    "code-insiders": _GOTO,
+    "codium": _GOTO,
+    "cursor": _GOTO,
     "hx": ("{path}:{line}",),
     "kate": ("--line", "{line}", "{path}"),
     "subl": ("{path}:{line}",),
+    "windsurf": _GOTO,
     "zed": ("{path}:{line}",),
 }
 _USUAL = ("+{line}", "{path}")
@@ -71,11 +75,12 @@ def editor_command(editor: str, path: str, *, line: int) -> list[str]:
 
 
 def _existing_file(uri: str) -> str:
-    """Return the file of a document, of which a fragment may name a part."""
+    """Return the file of a document, of which fragments may name a part, and a part of that."""
     path = path_of(uri)
-    for each in (path, path.rpartition("#")[0]):
-        if os.path.isfile(each):
-            return each
+    while path:
+        if os.path.isfile(path):
+            return path
+        path = path.rpartition("#")[0]
     raise UsageError(f'{display_path(uri)}: no such file; "crx show" prints what the index has')
 
 
