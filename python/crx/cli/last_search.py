@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crx.cli.opener import answering_line
+from crx.cli.links import answering_line
 from crx.config.files import user_file, write_private
 from crx.errors import UsageError
 from crx.plugins import is_engine_address

@@ -12,7 +12,6 @@ import click
 from crx.cli.output import display_path
 from crx.errors import UsageError
 from crx.ingest.paths import path_of
-from crx.types import Passage
 
 _WEB = ("http://", "https://")
 # How editors are told a line, by the names of their programs; of others, vi's way.
@@ -29,11 +28,6 @@ _LINES = {
     "zed": ("{path}:{line}",),
 }
 _USUAL = ("+{line}", "{path}")
-
-
-def answering_line(passage: Passage) -> int | None:
-    """Return the line of a passage that answers, None if its document has no lines."""
-    return passage.line or (passage.lines[0] if passage.lines else None)
 
 
 def open_document(uri: str, *, line: int | None, original: bool = False) -> None:
