@@ -223,6 +223,8 @@ def command(
         raise UsageError('QUERY is missing; crx search "QUESTION", or crx search -i')
     if everywhere and (folder or interactive):
         raise UsageError("-g searches all indexes; leave out --index and -i")
+    if interactive and (count or more or full or explain or form != "text"):
+        raise UsageError("-i shows a list; leave out -n, --more, --full, --explain and --format")
     index_path = None if everywhere else searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -250,7 +252,10 @@ def command(
             typed = take_fields(query)
             return {**arguments, "query": typed.text, "where": where_of(typed)}
 
-        _pick(index_path, query, arguments_of, settings, is_quick_by_words=not legs)
+        quickly: dict[str, Any] = {"rerank": False, "without": [*_TYPING_LEAVES_OUT, *without]}
+        if not legs:
+            quickly["legs"] = ("bm25",)
+        _pick(index_path, query, arguments_of, settings, quickly=quickly)
         return 0
     query = fields.text
     result = None
@@ -339,9 +344,9 @@ def _pick(
     arguments_of: Callable[[str], dict[str, Any]],
     settings: Mapping[str, object],
     *,
-    is_quick_by_words: bool,
+    quickly: Mapping[str, Any],
 ) -> None:
-    """Search while one types, first by words alone unless a leg is chosen."""
+    """Search while one types, with the arguments of `quickly` at every key."""
     assert index_path is not None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("-i wants a terminal")
@@ -357,9 +362,6 @@ def _pick(
     from crx.index.reader import open_reader
     from crx.retrieve.request import SearchRequest
 
-    quickly: dict[str, Any] = {"rerank": False, "without": _TYPING_LEAVES_OUT}
-    if is_quick_by_words:
-        quickly["legs"] = ("bm25",)
     with open_reader(index_path, settings=settings) as index:
 
         def find(changed: Mapping[str, Any], query: str) -> list[Passage]:
