@@ -68,6 +68,24 @@ def test_a_file_of_an_archive_in_an_archive_opens_the_outer(
     assert crx("open").err.endswith("; it printed none\n")
 
 
+@pytest.mark.usefixtures("indexed", "terminal")
+def test_a_list_of_files_is_a_search_whose_numbers_open(crx: Crx) -> None:
+    crx("search", "whales eat krill, steam")
+    crx("search", "--by", "file", "bread")
+    assert crx("show", 1).out == BREAD + "\n"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_passage_of_a_file_in_two_indexes_is_shown_from_its_own(crx: Crx, docs: Path) -> None:
+    for name, text in (("old", "Whales eat krill."), ("new", "Steam and krill: a recipe.")):
+        (docs / "whales.md").write_text(text)
+        crx("index", docs / "whales.md", "--index", f"{name}.crx", "-q", "--embedder", "none")
+    printed = crx("search", "-g", "krill").out
+    shown = [crx("show", n).out.strip() for n in (1, 2)]
+    assert sorted(shown, key=printed.index) == shown
+    assert len(set(shown)) == 2
+
+
 @pytest.mark.usefixtures("indexed")
 def test_a_search_in_a_pipe_keeps_nothing(crx: Crx) -> None:
     crx("search", "krill")
