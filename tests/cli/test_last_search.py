@@ -154,6 +154,12 @@ def test_indexes_whose_vectors_do_not_compare_are_searched_by_turns(crx: Crx, he
         assert crx("index", here / name, *index, "-q", "--embedder", embedder).code == 0
     found = crx("search", "-g", "krill", "--files-only", "--leg", "bm25")
     assert found.out.splitlines() == ["sea/a.md"]
+    several = ("search", "-g", "krill steam", "--leg", "dense")
+    assert len(crx(*several, "--files-only").out.split()) == 2
+    for options in (("--files-only",), ("--by", "file", "--files-only")):
+        found = crx(*several, "-k", 1, *options)
+        assert found.out.splitlines() == ["sea/a.md"]
+        assert found.err.endswith("; each gives a passage by turns\n")
     (here / "kitchen.crx" / "crx.db").write_bytes(b"damaged")
     found = crx("search", "-g", "krill", "--files-only")
     assert found.out.splitlines() == ["sea/a.md"]
