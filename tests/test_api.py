@@ -68,4 +68,4 @@ def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
 
 def test_a_search_without_a_model_loads_no_model_store_and_no_threads() -> None:
     loaded = modules_after("import crx.cli.search, crx.index.reader")
-    assert not loaded & {"concurrent.futures", "crx.models.store", "hashlib"}
+    assert not loaded & {"concurrent.futures", "crx.models.store", "hashlib", "subprocess"}

@@ -111,6 +111,8 @@ def test_fields_of_the_query_limit_a_search(crx: Crx, indexed: Path) -> None:
         ("after:30d", ["docs/bread.md", "docs/whales.md"]),
         ("before:2021", []),
         ("path:*.md", ["docs/bread.md", "docs/whales.md"]),
+        ("path:./docs", ["docs/bread.md", "docs/whales.md"]),
+        ("path:docs/../docs/w*.md", ["docs/whales.md"]),
     ):
         done = crx("search", "krill steam", *fields.split(), "--files-only")
         assert sorted(done.out.split()) == files, fields

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from command_line import BREAD, WHALES, Crx, Done
@@ -51,6 +52,40 @@ def test_a_passage_of_the_last_search_opens_by_its_number(crx: Crx, opened: list
     )
 
 
+@pytest.mark.usefixtures("terminal")
+def test_a_file_of_an_archive_in_an_archive_opens_the_outer(
+    crx: Crx, docs: Path, opened: list[object]
+) -> None:
+    with ZipFile(docs / "inner.zip", "w") as inner:
+        inner.writestr("whales.md", WHALES)
+    with ZipFile(docs / "outer.zip", "w") as outer:
+        outer.write(docs / "inner.zip", "inner.zip")
+    crx("index", docs / "outer.zip", "-q")
+    assert "outer.zip#inner.zip#whales.md" in crx("search", "krill").out
+    assert crx("open", "--original") == Done(0, "", "")
+    assert opened == [str(Path.cwd() / docs / "outer.zip")]
+    crx("search", "krill", "--where", "ext=pdf")
+    assert crx("open").err.endswith("; it printed none\n")
+
+
+@pytest.mark.usefixtures("indexed", "terminal")
+def test_a_list_of_files_is_a_search_whose_numbers_open(crx: Crx) -> None:
+    crx("search", "whales eat krill, steam")
+    crx("search", "--by", "file", "bread")
+    assert crx("show", 1).out == BREAD + "\n"
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_passage_of_a_file_in_two_indexes_is_shown_from_its_own(crx: Crx, docs: Path) -> None:
+    for name, text in (("old", "Whales eat krill."), ("new", "Steam and krill: a recipe.")):
+        (docs / "whales.md").write_text(text)
+        crx("index", docs / "whales.md", "--index", f"{name}.crx", "-q", "--embedder", "none")
+    printed = crx("search", "-g", "krill").out
+    shown = [crx("show", n).out.strip() for n in (1, 2)]
+    assert sorted(shown, key=printed.index) == shown
+    assert len(set(shown)) == 2
+
+
 @pytest.mark.usefixtures("indexed")
 def test_a_search_in_a_pipe_keeps_nothing(crx: Crx) -> None:
     crx("search", "krill")
@@ -60,18 +95,27 @@ def test_a_search_in_a_pipe_keeps_nothing(crx: Crx) -> None:
     assert crx("show", 2024).err.startswith("crx: 2024: not in the index; ")
 
 
-def test_an_editor_that_is_not_there_is_told(
+def test_an_editor_that_is_not_there_or_fails_is_told(
     crx: Crx, indexed: Path, terminal: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VISUAL", "nowhere-editor")
     crx("search", "krill")
-    assert crx("open").err == "crx: nowhere-editor: no such editor; set EDITOR to one\n"
+    for editor, told in {
+        "nowhere-editor": "nowhere-editor: no such editor; set EDITOR to one",
+        "false": "false: the editor ended with 1",
+        " ": "' ' is no command; set VISUAL or EDITOR to an editor",
+        '"vim': "'\"vim' is no command; set VISUAL or EDITOR to an editor",
+    }.items():
+        monkeypatch.setenv("VISUAL", editor)
+        assert crx("open") == Done(2, "", f"crx: {told}\n")
 
 
 def test_each_editor_is_told_the_line_in_its_way() -> None:
     for editor, command in {
         "vim": ["vim", "+7", "/a b"],
         "/usr/bin/code --wait": ["/usr/bin/code", "--wait", "--goto", "/a b:7"],
+        "cursor": ["cursor", "--goto", "/a b:7"],
+        "windsurf": ["windsurf", "--goto", "/a b:7"],
+        "code-insiders": ["code-insiders", "--goto", "/a b:7"],
         "hx": ["hx", "/a b:7"],
         "emacsclient -nw": ["emacsclient", "-nw", "+7", "/a b"],
     }.items():
@@ -110,6 +154,12 @@ def test_indexes_whose_vectors_do_not_compare_are_searched_by_turns(crx: Crx, he
         assert crx("index", here / name, *index, "-q", "--embedder", embedder).code == 0
     found = crx("search", "-g", "krill", "--files-only", "--leg", "bm25")
     assert found.out.splitlines() == ["sea/a.md"]
+    several = ("search", "-g", "krill steam", "--leg", "dense")
+    assert len(crx(*several, "--files-only").out.split()) == 2
+    for options in (("--files-only",), ("--by", "file", "--files-only")):
+        found = crx(*several, "-k", 1, *options)
+        assert found.out.splitlines() == ["sea/a.md"]
+        assert found.err.endswith("; each gives a passage by turns\n")
     (here / "kitchen.crx" / "crx.db").write_bytes(b"damaged")
     found = crx("search", "-g", "krill", "--files-only")
     assert found.out.splitlines() == ["sea/a.md"]

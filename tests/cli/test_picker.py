@@ -166,6 +166,9 @@ def test_the_picker_wants_a_terminal_and_its_package(
     monkeypatch.setattr("crx.cli.picker.application.run_picker", run)
     assert crx("search", "-i", "whales").code == 0
     assert ran == [("whales", 1, 2)]
+    refused = "crx: -i shows a list; leave out -n, --more, --full, --explain and --format\n"
+    for options in (("-n", 1), ("--explain",), ("--json",)):
+        assert crx("search", "-i", *options) == Done(2, "", refused)
     monkeypatch.setitem(sys.modules, "crx.cli.picker.application", None)
     told = crx("search", "-i").err
     assert 'is not installed; pip install "crx[picker]"' in told

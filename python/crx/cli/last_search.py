@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import orjson
 
-from crx.cli.opener import answering_line
+from crx.cli.links import answering_line
 from crx.config.files import user_file, write_private
 from crx.errors import UsageError
 from crx.plugins import is_engine_address
@@ -42,12 +42,12 @@ def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> Non
 
 def find_hit(number: int) -> LastHit:
     """Return the passage that was printed with a number; raises `UsageError` without one."""
-    try:
+    there = "there was none"
+    hits: list[LastHit] = []
+    with contextlib.suppress(OSError, ValueError, TypeError):
         hits = [LastHit(*each) for each in orjson.loads(_file().read_bytes())]
-    except (OSError, ValueError, TypeError):
-        hits = []
+        there = f"it printed {len(hits) or 'none'}"
     if not 0 < number <= len(hits):
-        there = f"it printed {len(hits)}" if hits else "there was none"
         raise UsageError(f"{number}: no passage of the last search on a terminal; {there}")
     return hits[number - 1]
 

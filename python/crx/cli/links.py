@@ -45,9 +45,14 @@ def link_url(source: Passage | Citation, *, links: Links, environ: Mapping[str, 
     host = "" if _is_vscode(environ) else platform.node()
     slashed = os.fsencode(path.replace(os.sep, "/"))
     rooted = slashed if slashed.startswith(b"/") else b"/" + slashed
-    number = source.line or (source.lines[0] if source.lines else None)
+    number = answering_line(source)
     line = f"#{number}" if links == "lines" and number else ""
     return f"file://{quote(host)}{quote(rooted)}{line}"
+
+
+def answering_line(source: Passage | Citation) -> int | None:
+    """Return the line of a passage that answers, None if its document has no lines."""
+    return source.line or (source.lines[0] if source.lines else None)
 
 
 def _is_vscode(environ: Mapping[str, str]) -> bool:

@@ -12,24 +12,22 @@ import click
 from crx.cli.output import display_path
 from crx.errors import UsageError
 from crx.ingest.paths import path_of
-from crx.types import Passage
 
 _WEB = ("http://", "https://")
 # How editors are told a line, by the names of their programs; of others, vi's way.
+_GOTO = ("--goto", "{path}:{line}")
 _LINES = {
-    "code": ("--goto", "{path}:{line}"),
-    "codium": ("--goto", "{path}:{line}"),
+    "code": _GOTO,
+    "code-insiders": _GOTO,
+    "codium": _GOTO,
+    "cursor": _GOTO,
     "hx": ("{path}:{line}",),
     "kate": ("--line", "{line}", "{path}"),
     "subl": ("{path}:{line}",),
+    "windsurf": _GOTO,
     "zed": ("{path}:{line}",),
 }
 _USUAL = ("+{line}", "{path}")
-
-
-def answering_line(passage: Passage) -> int | None:
-    """Return the line of a passage that answers, None if its document has no lines."""
-    return passage.line or (passage.lines[0] if passage.lines else None)
 
 
 def open_document(uri: str, *, line: int | None, original: bool = False) -> None:
@@ -48,24 +46,35 @@ def open_document(uri: str, *, line: int | None, original: bool = False) -> None
         return
     command = editor_command(editor, path, line=line)
     try:
-        subprocess.run(command, check=False)
+        subprocess.run(command, check=True)
     except OSError:
         raise UsageError(f"{command[0]}: no such editor; set EDITOR to one") from None
+    except subprocess.CalledProcessError as error:
+        raise UsageError(f"{command[0]}: the editor ended with {error.returncode}") from None
 
 
 def editor_command(editor: str, path: str, *, line: int) -> list[str]:
-    """Return the command by which an editor, as EDITOR names it, opens a file at a line."""
-    words = shlex.split(editor)
+    """Return the command by which an editor, as EDITOR names it, opens a file at a line.
+
+    Raises `UsageError` if it names none.
+    """
+    try:
+        words = shlex.split(editor)
+    except ValueError:  # a quotation that does not end
+        words = []
+    if not words:
+        raise UsageError(f"{editor!r} is no command; set VISUAL or EDITOR to an editor")
     form = _LINES.get(Path(words[0]).stem, _USUAL)
     return [*words, *(each.format(path=path, line=line) for each in form)]
 
 
 def _existing_file(uri: str) -> str:
-    """Return the file of a document, of which a fragment may name a part."""
+    """Return the file of a document, of which fragments may name a part, and a part of that."""
     path = path_of(uri)
-    for each in (path, path.rpartition("#")[0]):
-        if os.path.isfile(each):
-            return each
+    while path:
+        if os.path.isfile(path):
+            return path
+        path = path.rpartition("#")[0]
     raise UsageError(f'{display_path(uri)}: no such file; "crx show" prints what the index has')
 
 

@@ -223,6 +223,8 @@ def command(
         raise UsageError('QUERY is missing; crx search "QUESTION", or crx search -i')
     if everywhere and (folder or interactive):
         raise UsageError("-g searches all indexes; leave out --index and -i")
+    if interactive and (count or more or full or explain or form != "text"):
+        raise UsageError("-i shows a list; leave out -n, --more, --full, --explain and --format")
     index_path = None if everywhere else searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -250,11 +252,14 @@ def command(
             typed = take_fields(query)
             return {**arguments, "query": typed.text, "where": where_of(typed)}
 
-        _pick(index_path, query, arguments_of, settings, is_quick_by_words=not legs)
+        quickly: dict[str, Any] = {"rerank": False, "without": [*_TYPING_LEAVES_OUT, *without]}
+        if not legs:
+            quickly["legs"] = ("bm25",)
+        _pick(index_path, query, arguments_of, settings, quickly=quickly)
         return 0
     query = fields.text
     result = None
-    index_of: dict[str, Path] = {}
+    index_of: dict[int, Path] = {}
     if index_path is None:
         result, index_of = _search_everywhere(query, arguments, settings)
     elif not no_server:
@@ -272,14 +277,13 @@ def command(
             print_note(note)
     notes = [note for note in told if note.kind not in _BEFORE]
     if by_file and form in ("text", "json", "jsonl"):
-        _print_files(screen, query, result, form=form, count=count, more=more, pattern=pattern)
+        printed = _print_files(
+            screen, query, result, form=form, count=count, more=more, pattern=pattern
+        )
     elif form == "text":
         shown = _highlighted(pattern, result.passages) if pattern else query
         limit = len(result.passages) if more and count is None else count
         printed = _print(screen, shown, result, count=limit, full=full, explain=explain, notes=told)
-        if screen.is_terminal:
-            indexes = [index_of.get(each.uri, index_path) for each in printed]
-            remember_hits(printed, indexes=[str(each) for each in indexes])
     elif form == "json":
         click.echo(to_json(as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
@@ -294,6 +298,9 @@ def command(
             click.echo(line)
     else:
         _print_vimgrep(screen, query, result.passages[:count], pattern=pattern)
+    if form == "text" and screen.is_terminal:
+        indexes = [index_of.get(id(each), index_path) for each in printed]
+        remember_hits(printed, indexes=[str(each) for each in indexes])
     for note in notes:
         print_note(note)
     return 0 if result.passages else 1
@@ -308,8 +315,8 @@ def _print_files(
     count: int | None,
     more: bool,
     pattern: QueryPattern | None,
-) -> None:
-    """Print the files of a result in a format."""
+) -> list[Passage]:
+    """Print the files of a result in a format; return the best passage of each, as text."""
     if form == "json":
         click.echo(to_json(as_file_object(query, result, count=count), indent=True))
     elif form == "jsonl":
@@ -319,6 +326,11 @@ def _print_files(
         limit = None if more and count is None else count or SHOWN_FILES
         shown = _highlighted(pattern, result.passages) if pattern else query
         print_files(screen, query, result, count=limit, shown=shown)
+        best_of: dict[str, Passage] = {}
+        for passage in sorted(result.passages, key=lambda each: -each.score):
+            best_of.setdefault(passage.uri, passage)
+        return [*best_of.values()][:limit]
+    return []
 
 
 def search_here(
@@ -339,9 +351,9 @@ def _pick(
     arguments_of: Callable[[str], dict[str, Any]],
     settings: Mapping[str, object],
     *,
-    is_quick_by_words: bool,
+    quickly: Mapping[str, Any],
 ) -> None:
-    """Search while one types, first by words alone unless a leg is chosen."""
+    """Search while one types, with the arguments of `quickly` at every key."""
     assert index_path is not None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("-i wants a terminal")
@@ -357,9 +369,6 @@ def _pick(
     from crx.index.reader import open_reader
     from crx.retrieve.request import SearchRequest
 
-    quickly: dict[str, Any] = {"rerank": False, "without": _TYPING_LEAVES_OUT}
-    if is_quick_by_words:
-        quickly["legs"] = ("bm25",)
     with open_reader(index_path, settings=settings) as index:
 
         def find(changed: Mapping[str, Any], query: str) -> list[Passage]:
@@ -371,8 +380,8 @@ def _pick(
 
 def _search_everywhere(
     query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
-) -> tuple[Result, dict[str, Path]]:
-    """Search all indexes of the user; return what is found, and the index of each document."""
+) -> tuple[Result, dict[int, Path]]:
+    """Search all indexes of the user; return what is found, and the index of each passage's id."""
     # Imported here: an ordinary search does without.
     from crx.config.own_indexes import read_own_indexes
     from crx.retrieve.request import SearchRequest
@@ -383,7 +392,7 @@ def _search_everywhere(
     search_all = load_shipped("crx.joint", "search")
     request = SearchRequest(query=query, **arguments)
     result, positions = search_all(paths, request, settings=settings)
-    index_of = {each.uri: paths[at] for each, at in zip(result.passages, positions, strict=True)}
+    index_of = {id(each): paths[at] for each, at in zip(result.passages, positions, strict=True)}
     return result, index_of
 
 

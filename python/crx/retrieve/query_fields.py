@@ -74,10 +74,11 @@ def parse_time(given: str) -> str:
 def path_glob(value: str, *, here: str) -> str:
     """Return the glob of a file, of a folder and all below it, or of a glob.
 
-    A relative one starts in the folder `here`; a glob without a `/` matches names anywhere.
+    A relative one starts in the folder `here`, and `..` is the folder above; a glob without a `/`
+    matches names anywhere.
     """
     is_name = "/" not in value and any(sign in value for sign in "*?[")
-    absolute = value if is_name else _spelled_as_stored(os.path.join(here, value))
+    absolute = value if is_name else _spelled_as_stored(os.path.normpath(os.path.join(here, value)))
     return absolute.rstrip("/") + "/**" if os.path.isdir(absolute) else absolute
 
 

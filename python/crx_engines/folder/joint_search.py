@@ -117,21 +117,37 @@ def _search_opened(indexes: Sequence[IndexReader], request: SearchRequest) -> Jo
     if can_search_jointly(indexes):
         return search_jointly(indexes, request, names=names)
     results = [index.run(request) for index in indexes]
-    by_turns = interleave([[(at, each) for each in found] for at, found in enumerate(results)])
+    turns = interleave([[(at, each) for each in found] for at, found in enumerate(results)])
+    by_turns = _keep_best(turns, request, k=request.k or indexes[0].configuration.k)
     passages = tuple(passage for _, passage in by_turns)
-    notes = tuple(
+    notes = [
         Note(f"{name}: {note}", Note.of(note).kind)
         for name, result in zip(names, results, strict=True)
         for note in result.notes
-    )
+    ]
+    notes.append(Note("the indexes have different embedders; each gives a passage by turns"))
     hits = tuple(hit for passage in passages for hit in passage.hits)
-    return JointResult(Result(passages, hits, notes), tuple(at for at, _ in by_turns))
+    return JointResult(Result(passages, hits, tuple(notes)), tuple(at for at, _ in by_turns))
 
 
 def interleave(lists: Sequence[Sequence[Item]]) -> list[Item]:
     """Return the first item of each list, then the second of each, and so on."""
     longest = max(map(len, lists), default=0)
     return [items[at] for at in range(longest) for items in lists if at < len(items)]
+
+
+def _keep_best(
+    turns: list[tuple[int, Passage]], request: SearchRequest, *, k: int
+) -> list[tuple[int, Passage]]:
+    """Return the first passages: of k files if the request is by file, else of k chunks at most."""
+    files: set[str] = set()
+    chunks = 0
+    for count, (_, passage) in enumerate(turns):
+        files.add(passage.uri)
+        chunks += len(passage.hits)
+        if (len(files) if request.by == "file" else chunks) > k:
+            return turns[:count]
+    return turns
 
 
 def _with_own_keys(passage: Passage, joint: JointSearcher) -> Passage:

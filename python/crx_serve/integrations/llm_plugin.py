@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import llm
@@ -18,6 +19,7 @@ import llm
 from crx.errors import UsageError
 from crx.index.nearest_index import nearest_index
 from crx.index.reader import IndexReader, open_reader
+from crx.protocols import Embedder
 from crx.show.copies import leave_out_copies
 from crx.types import Passage
 
@@ -74,9 +76,14 @@ class CrxEmbeddingModel(llm.EmbeddingModel):
     def embed_batch(self, items: Iterable[str | bytes]) -> Iterator[list[float]]:
         """Yield the unit vector of each text."""
         texts = [item if isinstance(item, str) else item.decode() for item in items]
-        with _open_index() as index:
-            vectors: Any = index.embedder.embed(texts)
+        vectors: Any = self._embedder.embed(texts)
         yield from vectors.tolist()
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        """The embedder, loaded once for all batches."""
+        with _open_index() as index:
+            return index.embedder
 
 
 def _search(index: IndexReader, query: str) -> Sequence[Passage]:

@@ -8,6 +8,7 @@ import pytest
 
 import crx
 from crx.errors import UsageError
+from crx.index.reader import IndexReader, open_reader
 
 pytest.importorskip("llm")
 
@@ -45,6 +46,19 @@ def test_the_embedder_of_the_index_is_a_model(index: crx.Index) -> None:
     model = llm.get_embedding_model("crx")
     (vector,) = model.embed_multi(["humpback song"])
     assert vector == pytest.approx(index.embedder.embed(["humpback song"])[0].tolist())
+
+
+def test_the_embedder_is_loaded_once_for_all_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def open_counted(folder: str) -> IndexReader:
+        opened.append(folder)
+        return open_reader(folder)
+
+    monkeypatch.setattr("crx_serve.integrations.llm_plugin.open_reader", open_counted)
+    model = llm.get_embedding_model("crx")
+    assert len(list(model.embed_multi(["krill"] * 70))) == 70
+    assert len(opened) == 1
 
 
 def test_without_an_index_the_error_names_the_next_step(

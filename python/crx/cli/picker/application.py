@@ -14,7 +14,8 @@ from prompt_toolkit.layout import HSplit, Layout, VSplit, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
-from crx.cli.opener import answering_line, open_document
+from crx.cli.links import answering_line
+from crx.cli.opener import open_document
 from crx.cli.passages import location
 from crx.cli.picker.latest_search import Find, Found, LatestSearch
 from crx.cli.visible import visible_line, visible_text
