@@ -11,11 +11,11 @@ use crate::interrupt::{self, Interrupt};
 use crate::pool;
 
 /// Rows that one task scans: 3 MB of 384 f16, small enough to balance the load of the threads.
-pub(super) const BLOCK: usize = 4096;
+const BLOCK: usize = 4096;
 
 /// Values that one thread scans: 12 MB of f16. For less than a millisecond, waking other threads takes
 /// as much of the processor as the half of the work that they do.
-pub(super) const FEW_VALUES: usize = 4 * BLOCK * 384;
+const FEW_VALUES: usize = 4 * BLOCK * 384;
 
 /// Rows that are read for all queries of a batch before the next: 200 KB of 384 f16, which stay in the
 /// second-level cache.
@@ -236,7 +236,7 @@ fn whole_rows(values: usize, dim: usize) -> usize {
 /// Returns the `k` allowed rows of largest score; `key_of` returns a row's key.
 ///
 /// Rows that an interrupt leaves out are missing.
-fn best_rows(
+pub(super) fn best_rows(
     [rows, dim]: [usize; 2],
     k: usize,
     score: impl Fn(usize) -> f32 + Sync,

@@ -128,11 +128,8 @@ fn nearest_by_scan(
     allowed: &impl Selection,
 ) -> Result<TopRows> {
     let matrix = &base.matrix;
-    let by_codes = base
-        .codes(k)
-        .and_then(|codes| codes.nearest(matrix, query, k, allowed));
-    if let Some(found) = by_codes {
-        return Ok(found);
+    if let Some(codes) = base.codes(k) {
+        return Ok(codes.nearest(matrix, query, k, allowed));
     }
     let (keys, rows) = (matrix.keys(), Rows::F16(matrix.all_values()));
     if matrix.is_checked() {
