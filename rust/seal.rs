@@ -221,17 +221,6 @@ impl Sealed {
         }
     }
 
-    /// Gives the mapped memory back to the system; what is read again is mapped again.
-    pub fn release(&self) {
-        #[cfg(unix)]
-        // SAFETY: the pages of a file that is mapped for reading have its contents again when they
-        // are read. That they stay is a matter of memory alone, so that a failure changes nothing.
-        let _ = unsafe {
-            self.map
-                .unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
-        };
-    }
-
     #[inline]
     fn check_page(&self, page: usize) -> bool {
         let bit = 1 << (page % 64);

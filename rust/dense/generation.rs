@@ -10,10 +10,7 @@
 //! other, so a graph or a tail is used only if its number is that of the matrix.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::codes::{Codes, SEARCHES};
 use super::hnsw::{self, Hnsw};
 use super::matrix::{self, Matrix, Row};
 use super::source::Source;
@@ -34,35 +31,9 @@ pub(super) struct Generation {
     pub(super) pointer: Derived,
     pub(super) matrix: Matrix,
     pub(super) graph: Option<Hnsw>,
-    /// The codes of the matrix, if it has been searched often in this process.
-    codes: OnceLock<Codes>,
-    searches: AtomicUsize,
 }
 
 impl Generation {
-    fn new(pointer: Derived, matrix: Matrix, graph: Option<Hnsw>) -> Self {
-        Generation {
-            pointer,
-            matrix,
-            graph,
-            codes: OnceLock::new(),
-            searches: AtomicUsize::new(0),
-        }
-    }
-
-    /// Returns the codes of the matrix for a search of the best `k` rows; None if a scan of the rows
-    /// is faster, the first searches of a process among them.
-    pub(super) fn codes(&self, k: usize) -> Option<&Codes> {
-        let is_often = || self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES;
-        let is_coded = self.matrix.is_checked() && Codes::are_worth_it(&self.matrix, k);
-        let make = || {
-            let codes = Codes::of(&self.matrix);
-            self.matrix.release();
-            codes
-        };
-        (is_coded && is_often()).then(|| self.codes.get_or_init(make))
-    }
-
     /// Checks all bytes of its files.
     ///
     /// # Errors
@@ -144,7 +115,12 @@ impl Folder {
         if wholly || graph.is_none() {
             matrix.check()?;
         }
-        Ok((Generation::new(pointer.clone(), matrix, graph), faults))
+        let generation = Generation {
+            pointer: pointer.clone(),
+            matrix,
+            graph,
+        };
+        Ok((generation, faults))
     }
 
     /// Opens the tail of a generation, if it has one that is not newer than `seq`.
@@ -241,7 +217,11 @@ impl Folder {
     ) -> Result<Generation> {
         point(store, &pointer, graph)?;
         let graph = graph.map(|graph| self.open_graph(graph, &matrix));
-        Ok(Generation::new(pointer, matrix, graph.transpose()?))
+        Ok(Generation {
+            pointer,
+            graph: graph.transpose()?,
+            matrix,
+        })
     }
 
     /// Writes the matrix of a new generation; returns the generation's number, and the matrix with

@@ -95,11 +95,6 @@ impl Matrix {
         self.map.require_undamaged()
     }
 
-    /// Gives the memory of the values back to the system; what is read again is mapped again.
-    pub fn release(&self) {
-        self.map.release();
-    }
-
     /// Returns the number of values in a row.
     pub fn dim(&self) -> usize {
         self.dim

@@ -7,7 +7,6 @@
 //! edit does not build the graph again. A graph is built only by `publish`, at the end of a build.
 //! Rows without a graph are scanned.
 
-mod codes;
 mod generation;
 mod hnsw;
 mod kernels;
@@ -80,7 +79,7 @@ impl Dense {
         self.len() == 0
     }
 
-    /// Returns whether a search compares the query with every row.
+    /// Returns whether a search compares the query with every row in half precision.
     pub fn exact(&self) -> bool {
         self.live().graph().is_none()
     }

@@ -236,7 +236,7 @@ fn whole_rows(values: usize, dim: usize) -> usize {
 /// Returns the `k` allowed rows of largest score; `key_of` returns a row's key.
 ///
 /// Rows that an interrupt leaves out are missing.
-pub(super) fn best_rows(
+fn best_rows(
     [rows, dim]: [usize; 2],
     k: usize,
     score: impl Fn(usize) -> f32 + Sync,

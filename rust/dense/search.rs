@@ -120,7 +120,7 @@ fn best_of_found(base: &Generation, found: Vec<(usize, f32)>, k: usize) -> TopRo
     best
 }
 
-/// Scans the rows, or their codes first.
+/// Scans the rows.
 fn nearest_by_scan(
     base: &Generation,
     query: &[f32],
@@ -128,9 +128,6 @@ fn nearest_by_scan(
     allowed: &impl Selection,
 ) -> Result<TopRows> {
     let matrix = &base.matrix;
-    if let Some(codes) = base.codes(k) {
-        return Ok(codes.nearest(matrix, query, k, allowed));
-    }
     let (keys, rows) = (matrix.keys(), Rows::F16(matrix.all_values()));
     if matrix.is_checked() {
         return Ok(scan(rows, query, k, allowed, |row| keys[row]));

@@ -12,7 +12,7 @@ use half::f16;
 
 pub(super) use aligned::Aligned;
 pub(super) use portable::QUERIES;
-use portable::{dot, dot_codes};
+use portable::dot;
 
 /// A function that returns the inner product of a row and a query.
 pub(super) type Kernel<T, Q = f32> = fn(&[T], &[Q]) -> f32;
@@ -85,22 +85,6 @@ pub(super) fn kernel_f16_batch() -> fn(&[f16], &[&[f32]; QUERIES]) -> [f32; QUER
     |row, queries| queries.map(|query| dot(row, query))
 }
 
-/// Returns the fastest kernel for the codes of a row and of a query on this processor.
-pub(super) fn kernel_codes() -> fn(&[i8], &[i16]) -> i32 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-            // SAFETY: the processor has the features.
-            return |row, query| unsafe { x86::dot_codes_avx512(row, query) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
-            return |row, query| unsafe { x86::dot_codes_avx2(row, query) };
-        }
-    }
-    dot_codes
-}
-
 /// Returns the fastest kernel for two rows of f16 on this processor.
 pub(super) fn kernel_pair() -> Kernel<f16, f16> {
     #[cfg(target_arch = "x86_64")]
@@ -135,21 +119,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #[test]
-        fn kernels_of_codes_agree(
-            codes in prop::collection::vec((-127i8..=127, -1023i16..=1023), 0..200),
-        ) {
-            let (row, query): (Vec<i8>, Vec<i16>) = codes.into_iter().unzip();
-            let products = row.iter().zip(&query);
-            let expected: i32 = products.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
-            prop_assert_eq!(kernel_codes()(&row, &query), expected);
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has the feature.
-                prop_assert_eq!(unsafe { x86::dot_codes_avx2(&row, &query) }, expected);
-            }
-        }
-
         #[test]
         fn every_kernel_agrees_to_the_last_bit(
             values in prop::collection::vec((-2.0f32..2.0, -2.0f32..2.0), 0..130),

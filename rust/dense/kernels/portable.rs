@@ -64,12 +64,3 @@ pub(super) fn total(mut sums: [f32; LANES]) -> f32 {
     }
     sums[0]
 }
-
-/// Returns the inner product of the codes of a row and of a query, which the compiler vectorizes.
-#[inline(always)]
-pub(super) fn dot_codes(row: &[i8], query: &[i16]) -> i32 {
-    let products = row.iter().zip(query);
-    products
-        .map(|(&row, &query)| i32::from(row) * i32::from(query))
-        .sum()
-}

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use half::f16;
 
-use super::portable::{LANES, QUERIES, add_rest, dot, dot_codes, total};
+use super::portable::{LANES, QUERIES, add_rest, dot, total};
 
 /// Fetches the cache lines of an object.
 #[inline]
@@ -29,20 +29,6 @@ pub(super) fn dot_f32_avx512(row: &[f32], query: &[f32]) -> f32 {
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dot_f32_avx2(row: &[f32], query: &[f32]) -> f32 {
     dot(row, query)
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn dot_codes_avx512(row: &[i8], query: &[i16]) -> i32 {
-    if prefetches() {
-        let ahead = row.as_ptr_range();
-        prefetch(ahead.start.wrapping_add(PREFETCH)..ahead.end.wrapping_add(PREFETCH));
-    }
-    dot_codes(row, query)
-}
-
-#[target_feature(enable = "avx2")]
-pub(super) fn dot_codes_avx2(row: &[i8], query: &[i16]) -> i32 {
-    dot_codes(row, query)
 }
 
 /// Bytes ahead of a row that are fetched while it is read, if [`prefetches`] says so.
