@@ -16,6 +16,7 @@ POLISH = "Komisja obejrzała dwanaście mostów i dwie przeprawy na Wiśle.\nMł
 CZECH = "Šťastný pes běžel přes most ke starému mlýnu, kde žila řada kachen.\n"
 RUSSIAN = "Поезд в город отправляется утром и прибывает вечером.\n"
 UKRAINIAN = "Потяг до міста їде вранці, а ввечері приїжджає назад із людьми.\n"
+TABLE = "┌──────┬──────┐\n│{}│{}│\n├──────┼──────┤\n│ {} │ {} │\n└──────┴──────┘\n"
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,16 @@ UKRAINIAN = "Потяг до міста їде вранці, а ввечері �
         ("PDFを開く。WiFi接続の説明です。", "cp932"),
         ("A社とB社", "cp932"),
         ("A公司，B公司", "gb18030"),
+        ("open文file件", "gb18030"),
+        ("設定a値b", "cp932"),
+        ("Ответы: 1 а, 2 б, 3 в, 4 г, 5 а, 6 б, 7 в", "cp1251"),
+        ("Ответы: 1 а, 2 б, 3 в, 4 г, 5 а, 6 б, 7 в", "koi8_r"),
+        ("1-а\n2-б\n3-в\n4-г\n", "cp1251"),
+        ("Απαντήσεις: 1 α, 2 β, 3 γ, 4 δ", "cp1253"),
+        (TABLE.format("Größe ", "Straße", "Köln", "über"), "cp850"),
+        (TABLE.format("Город ", "Поезд ", "Омск", "утро") + RUSSIAN, "koi8_r"),
+        (TABLE.format("Город ", "Поезд ", "Омск", "утро") + RUSSIAN, "cp866"),
+        ("C:.\n├───docs\n│   └───img\n└───tests\n", "cp437"),
         (RUSSIAN, "koi8_r"),
         (RUSSIAN, "cp866"),
         (RUSSIAN, "iso8859_5"),

@@ -66,14 +66,16 @@ _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 # What stands between two letters of no word, such as "»" for "ť" of ISO 8859-2.
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’´·.,:;/&@()\u00ad–-](?=[^\W\d_])")
 # Letters of other scripts, accents that stand alone, and lines of boxes. In a right text few are
-# beside Latin letters ("5 kВт"), and few letters are words of their own: up to a share by chance.
+# beside Latin letters ("5 kВт"), and in one of Latin words few letters of other scripts are words
+# of their own: up to a share by chance. A Chinese character within a Latin word may be one.
 _ALPHABETIC = "\u0370-\u06ff\ufb50-\ufeff"
 _OTHERS = rf"{_ALPHABETIC}\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
 _BEYOND_ASCII = re.compile(r"[^\x00-\xa0]")
-_MIXED = re.compile(
-    f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])|(?<!\\w)[{_ALPHABETIC}\u2500-\u259f](?!\\w)"
-    "|(?<=[a-z])[\u4e00-\u9fff](?=[a-z])"
-)
+_MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
+_ALONE = re.compile(f"(?<!\\w)[{_ALPHABETIC}](?!\\w)")
+_OTHER_WORD = re.compile(f"[{_ALPHABETIC}]{{4}}")
+_LATIN = re.compile("[a-zA-Z]")
+_CHINESE_WITHIN = re.compile("(?<=[a-z])[\u4e00-\u9fff](?=[a-z])")
 _CHANCE = 0.25
 _LIKELIEST = 20
 # The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
@@ -316,7 +318,10 @@ def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
 def _mixed_share(sample: bytes, encoding: str) -> float:
     """Return the share of the characters beyond ASCII that are in words of two scripts."""
     text = sample.decode(encoding, errors="replace")
-    return len(_MIXED.findall(text)) / max(1, len(_BEYOND_ASCII.findall(text)))
+    mixed = len(_MIXED.findall(text)) + max(0, len(_CHINESE_WITHIN.findall(text)) - 1)
+    if _LATIN.search(text) and not _OTHER_WORD.search(text):
+        mixed += len(_ALONE.findall(text))
+    return mixed / max(1, len(_BEYOND_ASCII.findall(text)))
 
 
 def _sibling(sample: bytes, encoding: str) -> str:
