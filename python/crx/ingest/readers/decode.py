@@ -80,7 +80,9 @@ _CHANCE = 0.25
 _LIKELIEST = 20
 # The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
 _WESTERN = ("cp1252", "iso8859-1", "iso8859-15")
-_TURKISH = re.compile(b"[\xd0\xdd\xde\xf0\xfd\xfe]")
+_DOTLESS = re.compile(b"[\xdd\xfd]")
+_CEDILLA = re.compile(b"[\xde\xfe]")
+_ETH = re.compile(b"[\xd0\xf0]")
 _ACUTE = re.compile(b"[\xc1\xc6\xc9\xcd\xda\xe1\xe6\xe9\xed\xfa]")
 # Colours of a terminal, which no detector expects.
 _COLOURS = re.compile(rb"\x1b\[[\d;]*m")
@@ -331,7 +333,7 @@ def _sibling(sample: bytes, encoding: str) -> str:
     have a symbol in them by ISO 8859-2, and Turkish, whose letters are Icelandic ones in Western
     Europe.
     """
-    if encoding in _WESTERN and not _ACUTE.search(sample) and _TURKISH.search(sample):
+    if encoding in _WESTERN and _is_turkish(sample):
         return "cp1254"
     if encoding != "cp1250" or sample.translate(None, bytes(range(0x80, 0xA0))) != sample:
         return encoding
@@ -340,6 +342,15 @@ def _sibling(sample: bytes, encoding: str) -> str:
         for each in ("cp1250", "iso8859-2")
     }
     return min(found, key=lambda each: found[each])
+
+
+def _is_turkish(sample: bytes) -> bool:
+    """Return True for bytes of ı, or of ş without ğ, which are likelier Turkish than Icelandic.
+
+    Icelandic names and words in a Western text have ð, or þ and ð.
+    """
+    likely = _DOTLESS.search(sample) or (_CEDILLA.search(sample) and not _ETH.search(sample))
+    return bool(likely) and not _ACUTE.search(sample)
 
 
 def _has_controls(data: bytes, *, one_in: int = 50) -> bool:
