@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Callable
+from time import process_time
 
 import pytest
 
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
-from crx.ingest.readers.decode import decode, require_charset
+from crx.ingest.readers.decode import decode, detect_encodings, require_charset
 
 GERMAN = "Der Zug nach Köln fährt über Düsseldorf.\nDie Straße ist für größere Wagen gesperrt.\n"
 POLISH = "Komisja obejrzała dwanaście mostów i dwie przeprawy na Wiśle.\nMłyn stoi w mieście.\n"
@@ -74,6 +76,24 @@ def test_a_few_lines_are_enough_to_tell_the_encoding(text: str, encoding: str) -
 def test_the_encoding_of_a_long_text_is_that_of_its_first_lines_beyond_ascii() -> None:
     text = "plain words\n" * 20_000 + CZECH
     assert decode(text.encode("iso8859_2")).text == text
+
+
+@pytest.mark.parametrize("end", ["\n", " "])
+def test_words_of_two_scripts_are_told_apart_behind_many_plain_words(end: str) -> None:
+    text = f"The quick brown fox jumps.{end}" * 700 + "la forêt brûle"
+    assert decode(text.encode("cp850")).text == text
+
+
+def test_a_long_text_is_decoded_in_little_more_time_than_its_encoding_is_detected() -> None:
+    data = (RUSSIAN * 2_400).encode("cp1251")
+
+    def seconds(run: Callable[[bytes], object]) -> float:
+        start = process_time()
+        run(data)
+        return process_time() - start
+
+    detected = min(seconds(detect_encodings) for _ in range(5))
+    assert min(seconds(decode) for _ in range(5)) < 2.5 * detected
 
 
 @pytest.mark.parametrize(

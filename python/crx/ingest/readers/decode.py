@@ -77,6 +77,7 @@ _OTHER_WORD = re.compile(f"[{_ALPHABETIC}]{{4}}")
 _LATIN = re.compile("[a-zA-Z]")
 _CHINESE_WITHIN = re.compile("(?<=[a-z])[\u4e00-\u9fff](?=[a-z])")
 _CHANCE = 0.25
+_MIXED_SAMPLE = 16 * 1024
 _LIKELIEST = 20
 # The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
 _WESTERN = ("cp1252", "iso8859-1", "iso8859-15")
@@ -289,12 +290,8 @@ def _damaged(data: bytes) -> Decoded | None:
 def _legacy(data: bytes) -> Decoded:
     if _has_controls(data, one_in=_LEGACY_BYTES_A_CONTROL):
         raise BinaryFile("is a binary file")
-    sample = data
-    if len(data) > _SAMPLE:
-        # From the first line that is not ASCII, and not to the middle of a character.
-        start = _BEYOND.search(data)
-        at = data.rfind(b"\n", 0, start.start()) + 1 if start else 0
-        sample = data[at : at + _SAMPLE]
+    sample = _beyond_ascii(data, _SAMPLE)
+    if len(data) > _SAMPLE:  # not to the middle of a character
         sample = sample[: sample.rfind(b"\n") + 1] or sample
     encodings = detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
     if not encodings:
@@ -307,12 +304,22 @@ def _legacy(data: bytes) -> Decoded:
     return Decoded(text, encoding, lost)
 
 
+def _beyond_ascii(data: bytes, size: int) -> bytes:
+    """Return up to `size` bytes, of longer data from the first line that is not ASCII."""
+    found = _BEYOND.search(data) if len(data) > size else None
+    if not found:
+        return data[:size]
+    at = max(data.rfind(b"\n", 0, found.start()) + 1, found.start() - size // 2)
+    return data[at : at + size]
+
+
 def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
     """Return the likeliest encoding by which hardly a word has letters of two scripts.
 
     A few Czech words in one of Central Europe are likelier Greek or Cyrillic, to a detector.
     """
     likeliest = encodings[:_LIKELIEST]
+    sample = _beyond_ascii(sample, _MIXED_SAMPLE)
     right = (each for each in likeliest if _mixed_share(sample, each) <= _CHANCE)
     return next(right, encodings[0])
 
