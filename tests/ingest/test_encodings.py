@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Callable
+from time import process_time
 
 import pytest
 
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
-from crx.ingest.readers.decode import decode, require_charset
+from crx.ingest.readers.decode import decode, detect_encodings, require_charset
 
 GERMAN = "Der Zug nach Köln fährt über Düsseldorf.\nDie Straße ist für größere Wagen gesperrt.\n"
 POLISH = "Komisja obejrzała dwanaście mostów i dwie przeprawy na Wiśle.\nMłyn stoi w mieście.\n"
 CZECH = "Šťastný pes běžel přes most ke starému mlýnu, kde žila řada kachen.\n"
 RUSSIAN = "Поезд в город отправляется утром и прибывает вечером.\n"
 UKRAINIAN = "Потяг до міста їде вранці, а ввечері приїжджає назад із людьми.\n"
+TABLE = "┌──────┬──────┐\n│{}│{}│\n├──────┼──────┤\n│ {} │ {} │\n└──────┴──────┘\n"
 
 
 @pytest.mark.parametrize(
@@ -34,12 +37,25 @@ UKRAINIAN = "Потяг до міста їде вранці, а ввечері �
         ("Réunion à Genève", "cp1252"),
         ("Größe und Straße in Köln", "cp1252"),
         ("Şehir: Eskişehir", "cp1254"),
+        ("Doğu ve Batı", "cp1254"),
         ("Það er ekki gott veður í dag", "cp1252"),
+        ("Müller & Guðjohnsen GmbH, Köln", "cp1252"),
+        ("Old English þ and ð", "cp1252"),
         ("\x1b[31mFehler\x1b[0m: Größe ungültig\n", "cp1252"),
         ("Мощность 5 kВт, файл PDF открыт", "cp1251"),
         ("PDFを開く。WiFi接続の説明です。", "cp932"),
         ("A社とB社", "cp932"),
         ("A公司，B公司", "gb18030"),
+        ("open文file件", "gb18030"),
+        ("設定a値b", "cp932"),
+        ("Ответы: 1 а, 2 б, 3 в, 4 г, 5 а, 6 б, 7 в", "cp1251"),
+        ("Ответы: 1 а, 2 б, 3 в, 4 г, 5 а, 6 б, 7 в", "koi8_r"),
+        ("1-а\n2-б\n3-в\n4-г\n", "cp1251"),
+        ("Απαντήσεις: 1 α, 2 β, 3 γ, 4 δ", "cp1253"),
+        (TABLE.format("Größe ", "Straße", "Köln", "über"), "cp850"),
+        (TABLE.format("Город ", "Поезд ", "Омск", "утро") + RUSSIAN, "koi8_r"),
+        (TABLE.format("Город ", "Поезд ", "Омск", "утро") + RUSSIAN, "cp866"),
+        ("C:.\n├───docs\n│   └───img\n└───tests\n", "cp437"),
         (RUSSIAN, "koi8_r"),
         (RUSSIAN, "cp866"),
         (RUSSIAN, "iso8859_5"),
@@ -60,6 +76,24 @@ def test_a_few_lines_are_enough_to_tell_the_encoding(text: str, encoding: str) -
 def test_the_encoding_of_a_long_text_is_that_of_its_first_lines_beyond_ascii() -> None:
     text = "plain words\n" * 20_000 + CZECH
     assert decode(text.encode("iso8859_2")).text == text
+
+
+@pytest.mark.parametrize("end", ["\n", " "])
+def test_words_of_two_scripts_are_told_apart_behind_many_plain_words(end: str) -> None:
+    text = f"The quick brown fox jumps.{end}" * 700 + "la forêt brûle"
+    assert decode(text.encode("cp850")).text == text
+
+
+def test_a_long_text_is_decoded_in_little_more_time_than_its_encoding_is_detected() -> None:
+    data = (RUSSIAN * 2_400).encode("cp1251")
+
+    def seconds(run: Callable[[bytes], object]) -> float:
+        start = process_time()
+        run(data)
+        return process_time() - start
+
+    detected = min(seconds(detect_encodings) for _ in range(5))
+    assert min(seconds(decode) for _ in range(5)) < 2.5 * detected
 
 
 @pytest.mark.parametrize(

@@ -209,10 +209,16 @@ def test_a_header_in_raw_bytes_is_in_the_encoding_of_the_text() -> None:
 
 def test_words_that_a_program_broke_are_whole() -> None:
     header = "Subject: x\nContent-Type: text/plain; format=flowed; DelSp=yes\n\n"
-    text = "The lighthou \nse is closed.\n> a quo \n> ted line\n-- \nAnn"
+    text = "The light \nhou \nse is closed.\n> a quo \n> ted line \nmy answer\n-- \nAnn"
     assert body(header.encode() + text.encode()) == (
-        "The lighthouse is closed.\n> a quo \n> ted line\n-- \nAnn"
+        "The lighthouse is closed.\n> a quo \n> ted line \nmy answer\n-- \nAnn"
     )
+
+
+def test_blanks_at_the_ends_of_lines_part_words_unless_the_format_is_flowed() -> None:
+    header = "Subject: x\nContent-Type: text/plain; DelSp=yes\n\n"
+    text = "The lighthouse \nis closed."
+    assert body(f"{header}{text}".encode()) == text
 
 
 def test_text_is_decoded_by_the_header_and_not_by_the_page() -> None:

@@ -49,6 +49,14 @@ def test_the_markup_within_a_feed_is_read_as_a_page() -> None:
     ]
 
 
+def test_the_attributes_of_markup_in_cdata_make_no_data_of_a_feed() -> None:
+    sources = ", ".join(f"https://cdn.example/herons-{width}.jpg {width}w" for width in "1234567")
+    text = "Three herons were seen at the old quay this morning."
+    page = f'<![CDATA[<p><img srcset="{sources}">{text}</p>]]>'
+    feed = f"<rss><channel><item><description>{page}</description></item></channel></rss>"
+    assert read(feed, name="news.rss").text == text
+
+
 PICTURE = "iVBORw0KGgo" * 50 + "\n" + "AAAANSUhEUgAA" * 50
 NOTES = f"""<!DOCTYPE en-export SYSTEM "http://xml.evernote.com/pub/evernote-export2.dtd">
 <en-export><note><title>Berths of the harbour</title><content><![CDATA[<!DOCTYPE en-note

@@ -66,19 +66,24 @@ _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 # What stands between two letters of no word, such as "»" for "ť" of ISO 8859-2.
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’´·.,:;/&@()\u00ad–-](?=[^\W\d_])")
 # Letters of other scripts, accents that stand alone, and lines of boxes. In a right text few are
-# beside Latin letters ("5 kВт"), and few letters are words of their own: up to a share by chance.
+# beside Latin letters ("5 kВт"), and in one of Latin words few letters of other scripts are words
+# of their own: up to a share by chance. A Chinese character within a Latin word may be one.
 _ALPHABETIC = "\u0370-\u06ff\ufb50-\ufeff"
 _OTHERS = rf"{_ALPHABETIC}\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
 _BEYOND_ASCII = re.compile(r"[^\x00-\xa0]")
-_MIXED = re.compile(
-    f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])|(?<!\\w)[{_ALPHABETIC}\u2500-\u259f](?!\\w)"
-    "|(?<=[a-z])[\u4e00-\u9fff](?=[a-z])"
-)
+_MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
+_ALONE = re.compile(f"(?<!\\w)[{_ALPHABETIC}](?!\\w)")
+_OTHER_WORD = re.compile(f"[{_ALPHABETIC}]{{4}}")
+_LATIN = re.compile("[a-zA-Z]")
+_CHINESE_WITHIN = re.compile("(?<=[a-z])[\u4e00-\u9fff](?=[a-z])")
 _CHANCE = 0.25
+_MIXED_SAMPLE = 16 * 1024
 _LIKELIEST = 20
 # The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
 _WESTERN = ("cp1252", "iso8859-1", "iso8859-15")
-_TURKISH = re.compile(b"[\xd0\xdd\xde\xf0\xfd\xfe]")
+_DOTLESS = re.compile(b"[\xdd\xfd]")
+_CEDILLA = re.compile(b"[\xde\xfe]")
+_ETH = re.compile(b"[\xd0\xf0]")
 _ACUTE = re.compile(b"[\xc1\xc6\xc9\xcd\xda\xe1\xe6\xe9\xed\xfa]")
 # Colours of a terminal, which no detector expects.
 _COLOURS = re.compile(rb"\x1b\[[\d;]*m")
@@ -285,12 +290,8 @@ def _damaged(data: bytes) -> Decoded | None:
 def _legacy(data: bytes) -> Decoded:
     if _has_controls(data, one_in=_LEGACY_BYTES_A_CONTROL):
         raise BinaryFile("is a binary file")
-    sample = data
-    if len(data) > _SAMPLE:
-        # From the first line that is not ASCII, and not to the middle of a character.
-        start = _BEYOND.search(data)
-        at = data.rfind(b"\n", 0, start.start()) + 1 if start else 0
-        sample = data[at : at + _SAMPLE]
+    sample = _beyond_ascii(data, _SAMPLE)
+    if len(data) > _SAMPLE:  # not to the middle of a character
         sample = sample[: sample.rfind(b"\n") + 1] or sample
     encodings = detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
     if not encodings:
@@ -303,12 +304,22 @@ def _legacy(data: bytes) -> Decoded:
     return Decoded(text, encoding, lost)
 
 
+def _beyond_ascii(data: bytes, size: int) -> bytes:
+    """Return up to `size` bytes, of longer data from the first line that is not ASCII."""
+    found = _BEYOND.search(data) if len(data) > size else None
+    if not found:
+        return data[:size]
+    at = max(data.rfind(b"\n", 0, found.start()) + 1, found.start() - size // 2)
+    return data[at : at + size]
+
+
 def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
     """Return the likeliest encoding by which hardly a word has letters of two scripts.
 
     A few Czech words in one of Central Europe are likelier Greek or Cyrillic, to a detector.
     """
     likeliest = encodings[:_LIKELIEST]
+    sample = _beyond_ascii(sample, _MIXED_SAMPLE)
     right = (each for each in likeliest if _mixed_share(sample, each) <= _CHANCE)
     return next(right, encodings[0])
 
@@ -316,7 +327,10 @@ def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
 def _mixed_share(sample: bytes, encoding: str) -> float:
     """Return the share of the characters beyond ASCII that are in words of two scripts."""
     text = sample.decode(encoding, errors="replace")
-    return len(_MIXED.findall(text)) / max(1, len(_BEYOND_ASCII.findall(text)))
+    mixed = len(_MIXED.findall(text)) + max(0, len(_CHINESE_WITHIN.findall(text)) - 1)
+    if _LATIN.search(text) and not _OTHER_WORD.search(text):
+        mixed += len(_ALONE.findall(text))
+    return mixed / max(1, len(_BEYOND_ASCII.findall(text)))
 
 
 def _sibling(sample: bytes, encoding: str) -> str:
@@ -326,7 +340,7 @@ def _sibling(sample: bytes, encoding: str) -> str:
     have a symbol in them by ISO 8859-2, and Turkish, whose letters are Icelandic ones in Western
     Europe.
     """
-    if encoding in _WESTERN and not _ACUTE.search(sample) and _TURKISH.search(sample):
+    if encoding in _WESTERN and _is_turkish(sample):
         return "cp1254"
     if encoding != "cp1250" or sample.translate(None, bytes(range(0x80, 0xA0))) != sample:
         return encoding
@@ -335,6 +349,15 @@ def _sibling(sample: bytes, encoding: str) -> str:
         for each in ("cp1250", "iso8859-2")
     }
     return min(found, key=lambda each: found[each])
+
+
+def _is_turkish(sample: bytes) -> bool:
+    """Return True for bytes of ı, or of ş without ğ, which are likelier Turkish than Icelandic.
+
+    Icelandic names and words in a Western text have ð, or þ and ð.
+    """
+    likely = _DOTLESS.search(sample) or (_CEDILLA.search(sample) and not _ETH.search(sample))
+    return bool(likely) and not _ACUTE.search(sample)
 
 
 def _has_controls(data: bytes, *, one_in: int = 50) -> bool:

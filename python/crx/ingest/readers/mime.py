@@ -36,7 +36,8 @@ MALFORMED = (
 )  # fmt: skip
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
 # What ends a line within a paragraph, or a word (RFC 3676); the line above a signature is "-- ".
-_SOFT_BREAK = re.compile(r"(?<!\n--) \n(?![>\n])")
+# Quoted lines are left as they are.
+_SOFT_BREAK = re.compile(r"^(?!>|-- \n)(.*) \n(?![>\n])", re.MULTILINE)
 # Characters of a header that are read, about 1,000 addresses.
 HEADER_CHARS = 30_000
 # Parts of one message that are read.
@@ -297,13 +298,17 @@ class _Reading:
             documents = reader.read(content, name=f"part{extension}") if reader else ()
             return "\n\n".join(document.text for document in documents)
         text = decode(content, declared=charset).text
-        if str(part.get_param("delsp")).lower() == "yes":
-            text = _SOFT_BREAK.sub("", text)
+        if (_parameter(part, "format"), _parameter(part, "delsp")) == ("flowed", "yes"):
+            text = _SOFT_BREAK.sub(r"\1", text)
         return _COMMAND.sub("", text).replace("<<", "<") if kind in _MARKED_UP else text
 
     def _add(self, text: str) -> None:
         if text.strip():
             self._texts.append(text.strip("\n"))
+
+
+def _parameter(part: Message, name: str) -> str:
+    return str(part.get_param(name)).lower()
 
 
 def _is_notice(plain: str, other: str) -> bool:

@@ -52,7 +52,9 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 
 
 def _may_be_document(written: str) -> bool:
-    """Return False if most letters are within tags, which is quick to tell."""
+    """Return False if most letters are within tags, which is quick to tell outside CDATA."""
+    if "<![CDATA[" in written:
+        return True
     outside = _bytes_of_letters(_TAG.sub(" ", written))
     return outside * _RUNNING_SHARE >= _bytes_of_letters(written)
 
