@@ -67,7 +67,7 @@ _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’´·.,:;/&@()\u00ad–-](?=[^\W\d_])")
 # Letters of other scripts, accents that stand alone, and lines of boxes. In a right text few are
 # beside Latin letters ("5 kВт"), and in one of Latin words few letters of other scripts are words
-# of their own: up to a share by chance. A Chinese character within a Latin word may be one.
+# of their own: up to a share by chance.
 _ALPHABETIC = "\u0370-\u06ff\ufb50-\ufeff"
 _OTHERS = rf"{_ALPHABETIC}\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
 _BEYOND_ASCII = re.compile(r"[^\x00-\xa0]")
@@ -75,6 +75,7 @@ _MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
 _ALONE = re.compile(f"(?<!\\w)[{_ALPHABETIC}](?!\\w)")
 _OTHER_WORD = re.compile(f"[{_ALPHABETIC}]{{4}}")
 _LATIN = re.compile("[a-zA-Z]")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 _CHINESE_WITHIN = re.compile("(?<=[a-z])[\u4e00-\u9fff](?=[a-z])")
 _CHANCE = 0.25
 _MIXED_SAMPLE = 16 * 1024
@@ -327,10 +328,16 @@ def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
 def _mixed_share(sample: bytes, encoding: str) -> float:
     """Return the share of the characters beyond ASCII that are in words of two scripts."""
     text = sample.decode(encoding, errors="replace")
-    mixed = len(_MIXED.findall(text)) + max(0, len(_CHINESE_WITHIN.findall(text)) - 1)
+    mixed = len(_MIXED.findall(text)) + _count_chinese_within(text)
     if _LATIN.search(text) and not _OTHER_WORD.search(text):
         mixed += len(_ALONE.findall(text))
     return mixed / max(1, len(_BEYOND_ASCII.findall(text)))
+
+
+def _count_chinese_within(text: str) -> int:
+    """Return how many Chinese characters stand within Latin words; one may, if others do not."""
+    within = len(_CHINESE_WITHIN.findall(text))
+    return within if within == len(_CHINESE.findall(text)) else max(0, within - 1)
 
 
 def _sibling(sample: bytes, encoding: str) -> str:
