@@ -82,8 +82,19 @@ def run(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> tuple[Picker, list[tup
             steps.shown(found.query, picker._problem)
 
     picker._search._on_found = shown
+    guard = threading.Timer(60, end, [picker])
+    guard.start()
     picker.run()
+    guard.cancel()
     return picker, opened
+
+
+def end(picker: Picker) -> None:
+    """End a picker that waits for keys that nobody sends: the test fails then."""
+    application = picker._application
+    assert application.loop is not None
+    error = TimeoutError(f"no key for {picker._buffer.text!r}, found {picker._found.query!r}")
+    application.loop.call_soon_threadsafe(lambda: application.exit(exception=error))
 
 
 def test_keys_choose_and_open_a_passage(
