@@ -88,6 +88,7 @@ _ETH = re.compile(b"[\xd0\xf0]")
 _ACUTE = re.compile(b"[\xc1\xc6\xc9\xcd\xda\xe1\xe6\xe9\xed\xfa]")
 # Colours of a terminal, which no detector expects.
 _COLOURS = re.compile(rb"\x1b\[[\d;]*m")
+_PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -300,7 +301,8 @@ def _legacy(data: bytes) -> Decoded:
     encoding = _sibling(sample, _unmixed(sample, encodings))
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd")
-    if lost * 100 > len(text):
+    # EUC-TW, which Python cannot decode, has characters for private use by other encodings.
+    if (lost + len(_PRIVATE_USE.findall(text))) * 100 > len(text):
         raise InputError("is in an unknown encoding; convert it to utf-8")
     return Decoded(text, encoding, lost)
 
