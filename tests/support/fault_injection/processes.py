@@ -86,7 +86,7 @@ class Process:
         with contextlib.suppress(OSError):
             value = json.loads(self._answer.read_text())
         output = self._output.read_text(errors="replace") if self._output.exists() else ""
-        for path in (self._answer, self._output):
+        for path in (self._answer, self._answer.with_suffix(".new"), self._output):
             path.unlink(missing_ok=True)
         self._process.close()
         return Ended(code, value, output)
@@ -126,4 +126,7 @@ def _serve(
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     value = function()
-    answer.write_text(json.dumps(value))
+    # A process that is killed here leaves no half of an answer.
+    written = answer.with_suffix(".new")
+    written.write_text(json.dumps(value))
+    written.replace(answer)
