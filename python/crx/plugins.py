@@ -26,6 +26,7 @@ SHIPPED = {
     "crx.commands": {
         "agents": ("crx_serve.commands.agents:command", "mcp"),
         "copy": ("crx_engines.commands.copy:command", "postgres"),
+        "eval": ("crx_evaluate.commands:command", "eval"),
         "mcp": ("crx_serve.commands.mcp:command", "mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
     },
