@@ -25,6 +25,7 @@ SHIPPED = {
     "crx.archives": {"7z": ("crx_formats.sevenzip.files:list_files", "formats")},
     "crx.commands": {
         "agents": ("crx_serve.commands.agents:command", "mcp"),
+        "bundle": ("crx_bundle.command:command", "bundle"),
         "copy": ("crx_engines.commands.copy:command", "postgres"),
         "eval": ("crx_evaluate.commands:command", "eval"),
         "mcp": ("crx_serve.commands.mcp:command", "mcp"),

@@ -180,7 +180,7 @@ NO_INDEX = {
     "rust/store/backup.rs": "the rename of a whole copy to its final name",
     "python/crx/__main__.py": "the null device",
     "python/crx/backends/llama/child.py": "facts about memory, opened for reading",
-    "python/crx/bundle": "bundles, in new folders",
+    "python/crx_bundle": "bundles, in new folders",
     "python/crx/cli/__init__.py": "the null device",
     "python/crx_evaluate/commands": "reports that the user names",
     "python/crx/cli/show.py": "a picture that the user names; its default name may be no link",

@@ -1,7 +1,7 @@
 """Installation of a bundle: a virtual environment with crx, its models and its index.
 
 Nothing is downloaded. This module imports the standard library and `crx.errors` alone; see
-`crx.bundle.manifest`.
+`crx_bundle.manifest`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from crx.bundle.files import copy_regular
-from crx.bundle.manifest import (
+from crx.errors import Damaged, NoRoom, SystemFailure, UsageError
+from crx_bundle.files import copy_regular
+from crx_bundle.manifest import (
     INDEX_FOLDER,
     MODELS_FOLDER,
     REQUIREMENTS_FILE,
@@ -23,8 +24,7 @@ from crx.bundle.manifest import (
     read_manifest,
     require_compatible,
 )
-from crx.bundle.verify import CheckedBundle, check_bundle
-from crx.errors import Damaged, NoRoom, SystemFailure, UsageError
+from crx_bundle.verify import CheckedBundle, check_bundle
 
 # Where crx looks for models and for settings below the running Python.
 _MODELS = Path("share") / "crx" / "models"

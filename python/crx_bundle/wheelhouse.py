@@ -18,12 +18,12 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from crx.bundle.manifest import REQUIREMENTS_FILE, WHEELS_FOLDER
-from crx.bundle.own_wheel import pack_wheel
-from crx.bundle.wheel import WheelFacts, read_wheel
 from crx.config import refuse_offline
 from crx.errors import NoRoom, SystemFailure, UsageError
 from crx.workers.child import script_command
+from crx_bundle.manifest import REQUIREMENTS_FILE, WHEELS_FOLDER
+from crx_bundle.own_wheel import pack_wheel
+from crx_bundle.wheel import WheelFacts, read_wheel
 
 _NAME = "crx"
 

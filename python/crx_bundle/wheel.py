@@ -14,8 +14,8 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from crx.bundle.verify import file_sha256
 from crx.errors import UsageError
+from crx_bundle.verify import file_sha256
 
 # Files with the text of a licence or a notice that it asks for.
 _LICENCE = re.compile(

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from command_line import Done, flip
 
-from crx.bundle.install import install_bundle
-from crx.bundle.manifest import oldest_glibc, read_manifest
-from crx.bundle.verify import check_bundle, write_sums
 from crx.errors import Damaged, Incompatible, NoRoom, SystemFailure, UsageError
+from crx_bundle.install import install_bundle
+from crx_bundle.manifest import oldest_glibc, read_manifest
+from crx_bundle.verify import check_bundle, write_sums
 
 PROGRAM = Path("Scripts/crx.exe" if os.name == "nt" else "bin/crx")
 
@@ -152,8 +152,8 @@ def test_a_disk_that_fails_leaves_nothing_behind(
     def fail(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("crx.bundle.install._install_wheels", lambda *_: None)
-    monkeypatch.setattr("crx.bundle.install.copy_regular", fail)
+    monkeypatch.setattr("crx_bundle.install._install_wheels", lambda *_: None)
+    monkeypatch.setattr("crx_bundle.install.copy_regular", fail)
     with pytest.raises(error, match=message):
         install_bundle(bundle, tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -168,7 +168,7 @@ def test_a_wheel_that_was_exchanged_after_the_check_is_refused_and_nothing_is_le
         shutil.copy(next((bundle / "wheels").glob("pip-*.whl")), wheel)
         return checked
 
-    monkeypatch.setattr("crx.bundle.install.check_bundle", check_and_exchange)
+    monkeypatch.setattr("crx_bundle.install.check_bundle", check_and_exchange)
     with pytest.raises(Damaged, match="a wheel was changed after it was checked"):
         install_bundle(bundle, tmp_path / "new")
     assert not (tmp_path / "new").exists()

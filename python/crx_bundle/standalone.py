@@ -1,7 +1,7 @@
 """The bundle's `install.py`: checks and installs the bundle with nothing but Python.
 
 `install.py` imports this module from the wheel of crx in the bundle. It imports the standard
-library and `crx.errors` alone; see `crx.bundle.manifest`.
+library and `crx.errors` alone; see `crx_bundle.manifest`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from crx.bundle.install import install_bundle
-from crx.bundle.verify import check_bundle
 from crx.errors import CrxError, Damaged
+from crx_bundle.install import install_bundle
+from crx_bundle.verify import check_bundle
 
 
 def run(bundle: Path, arguments: list[str]) -> int:

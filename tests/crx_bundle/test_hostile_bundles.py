@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from crx.bundle.install import install_bundle
-from crx.bundle.verify import check_bundle, write_sums
 from crx.errors import CrxError
+from crx_bundle.install import install_bundle
+from crx_bundle.verify import check_bundle, write_sums
 
 BUNDLES = 200
 VALUES: list[object] = [
@@ -99,7 +99,7 @@ def test_a_hostile_bundle_writes_nothing_outside_and_fails_in_one_line(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What a bundle's own pip and crx do once they run is theirs.
-    monkeypatch.setattr("crx.bundle.install._install_wheels", lambda *_: None)
+    monkeypatch.setattr("crx_bundle.install._install_wheels", lambda *_: None)
     monkeypatch.setattr("venv.create", lambda folder, **_: Path(folder).mkdir(parents=True))
     messages: list[str] = []
     for seed in range(BUNDLES):

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from crx.bundle.files import read_list
 from crx.errors import Damaged, Incompatible, UsageError
+from crx_bundle.files import read_list
 
 MANIFEST_FILE = "bundle.json"
 WHEELS_FOLDER = "wheels"

@@ -11,8 +11,8 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from crx.bundle.wheel import WheelFacts
 from crx.models import ModelCard
+from crx_bundle.wheel import WheelFacts
 
 SBOM_FILE = "sbom.cdx.json"
 

@@ -1,6 +1,6 @@
 """Files of a bundle, which anybody may have made: only regular ones are opened, and no link.
 
-This module imports the standard library alone; see `crx.bundle.manifest`.
+This module imports the standard library alone; see `crx_bundle.manifest`.
 """
 
 from __future__ import annotations

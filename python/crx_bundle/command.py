@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crx.bundle.create import create_bundle, models_of
-from crx.bundle.install import install_bundle
-from crx.bundle.verify import check_bundle
-from crx.bundle.wheelhouse import WheelSources
 from crx.cli.options import json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
 from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model
 from crx.config import resolve
 from crx.errors import Damaged
+from crx_bundle.create import create_bundle, models_of
+from crx_bundle.install import install_bundle
+from crx_bundle.verify import check_bundle
+from crx_bundle.wheelhouse import WheelSources
 
 if TYPE_CHECKING:
-    from crx.bundle.verify import CheckedBundle
+    from crx_bundle.verify import CheckedBundle
 
 _PATH = click.Path(path_type=Path)
 

@@ -1,7 +1,7 @@
 """Checksums of a bundle's files: which files differ, are missing or are extra.
 
 `SHA256SUMS` has the format of `sha256sum`, which can check it too. This module imports the standard
-library and `crx.errors` alone; see `crx.bundle.manifest`.
+library and `crx.errors` alone; see `crx_bundle.manifest`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from crx.bundle.files import open_regular, read_list
-from crx.bundle.manifest import Manifest, read_manifest
-from crx.bundle.signature import SIGNATURE_FILE, SUMS_FILE, check_signature, is_signed
 from crx.errors import Damaged
+from crx_bundle.files import open_regular, read_list
+from crx_bundle.manifest import Manifest, read_manifest
+from crx_bundle.signature import SIGNATURE_FILE, SUMS_FILE, check_signature, is_signed
 
 _BLOCK_BYTES = 1 << 20
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")

@@ -10,8 +10,8 @@ import pytest
 from command_line import model_store
 from tiny_wheels import make_wheels
 
-from crx.bundle.create import create_bundle
-from crx.bundle.wheelhouse import WheelSources
+from crx_bundle.create import create_bundle
+from crx_bundle.wheelhouse import WheelSources
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from command_line import flip
 
-from crx.bundle.install import install_bundle
-from crx.bundle.verify import FileFault, check_bundle, write_sums
 from crx.errors import Damaged, Incompatible, UsageError
+from crx_bundle.install import install_bundle
+from crx_bundle.verify import FileFault, check_bundle, write_sums
 
 
 def test_a_bundle_as_it_was_made_has_no_fault(bundle: Path) -> None:

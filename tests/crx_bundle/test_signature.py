@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crx.bundle.signature import sign
-from crx.bundle.verify import check_bundle, write_sums
 from crx.errors import Damaged, SystemFailure, UsageError
+from crx_bundle.signature import sign
+from crx_bundle.verify import check_bundle, write_sums
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from crx.bundle.sbom import SBOM_FILE, write_sbom
-from crx.bundle.wheel import WheelFacts
 from crx.models import ModelCard
+from crx_bundle.sbom import SBOM_FILE, write_sbom
+from crx_bundle.wheel import WheelFacts
 
 
 def facts(name: str, *requires: str) -> WheelFacts:

@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from crx.bundle.wheel import WheelFacts
 from crx.models import ModelCard
+from crx_bundle.wheel import WheelFacts
 
 LICENCES_FOLDER = "licences"
 LIST_FILE = "list.txt"

@@ -4,7 +4,7 @@
 Linux, macOS and Windows, so that a bundle can be checked before anything of it is installed; the
 keys are those that people have, also on a hardware token or in an agent.
 
-This module imports the standard library and `crx.errors` alone; see `crx.bundle.manifest`.
+This module imports the standard library and `crx.errors` alone; see `crx_bundle.manifest`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from crx.bundle.files import read_list
 from crx.errors import Damaged, SystemFailure, UsageError
+from crx_bundle.files import read_list
 
 SUMS_FILE = "SHA256SUMS"
 SIGNATURE_FILE = "SHA256SUMS.sig"

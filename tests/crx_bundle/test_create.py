@@ -15,12 +15,12 @@ from command_line import flip, model_store
 from tiny_wheels import VERSION, make_wheels, write_wheel
 
 import crx
-from crx.bundle.create import create_bundle, models_of
-from crx.bundle.own_wheel import pack_wheel
-from crx.bundle.wheel import read_wheel
-from crx.bundle.wheelhouse import WheelSources, choose_extras
 from crx.config import Settings
 from crx.errors import Damaged, ModelError, NoRoom, Offline, SystemFailure, UsageError
+from crx_bundle.create import create_bundle, models_of
+from crx_bundle.own_wheel import pack_wheel
+from crx_bundle.wheel import read_wheel
+from crx_bundle.wheelhouse import WheelSources, choose_extras
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_what_pip_says_becomes_one_line(
     def fail(*_: object, **__: object) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess([], 1, "", printed)
 
-    monkeypatch.setattr("crx.bundle.wheelhouse.subprocess.run", fail)
+    monkeypatch.setattr("crx_bundle.wheelhouse.subprocess.run", fail)
     own = next(wheels.glob("crx-*.whl"))
     with pytest.raises(error, match=message):
         create_bundle(tmp_path / "b", sources=WheelSources(own=own))

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from crx.bundle.install import require_new, system_error
-from crx.bundle.licences import write_licences
-from crx.bundle.manifest import (
+from crx.config import Settings, resolve
+from crx.errors import Incompatible
+from crx.index import handle
+from crx.models import ModelCard, find_model, list_models, verify_model
+from crx.models.card import CARD_FILE
+from crx.models.pinned_wheels import is_pullable
+from crx.models.store import is_shipped
+from crx_bundle.install import require_new, system_error
+from crx_bundle.licences import write_licences
+from crx_bundle.manifest import (
     FORMAT,
     INDEX_FOLDER,
     MODELS_FOLDER,
@@ -21,18 +28,11 @@ from crx.bundle.manifest import (
     oldest_glibc,
     write_manifest,
 )
-from crx.bundle.sbom import write_sbom
-from crx.bundle.signature import sign
-from crx.bundle.verify import write_sums
-from crx.bundle.wheel import WheelFacts
-from crx.bundle.wheelhouse import WheelSources, choose_extras, collect_wheels
-from crx.config import Settings, resolve
-from crx.errors import Incompatible
-from crx.index import handle
-from crx.models import ModelCard, find_model, list_models, verify_model
-from crx.models.card import CARD_FILE
-from crx.models.pinned_wheels import is_pullable
-from crx.models.store import is_shipped
+from crx_bundle.sbom import write_sbom
+from crx_bundle.signature import sign
+from crx_bundle.verify import write_sums
+from crx_bundle.wheel import WheelFacts
+from crx_bundle.wheelhouse import WheelSources, choose_extras, collect_wheels
 
 _INSTALL = '''\
 """Check and install this bundle of crx {crx}: install.py FOLDER, or install.py --verify."""
@@ -52,7 +52,7 @@ sys.path.insert(0, os.path.join(here, "wheels", "{wheel}"))
 
 from pathlib import Path
 
-from crx.bundle.standalone import run
+from crx_bundle.standalone import run
 
 if __name__ == "__main__":
     sys.exit(run(Path(here), sys.argv[1:]))
