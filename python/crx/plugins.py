@@ -33,6 +33,8 @@ SHIPPED = {
     },
     "crx.contextualizers": {
         "claude": ("crx_remote.claude.contextualizer:load_contextualizer", "claude"),
+        "fake": ("crx_runtimes.fake.contextualizer:load_contextualizer", "llama"),
+        "llama": ("crx_runtimes.llama.contextualizer:load_contextualizer", "llama"),
         "ollama": ("crx_remote.ollama:load_contextualizer", "openai"),
         "openai": ("crx_remote.openai.contextualizer:load_contextualizer", "openai"),
     },
@@ -40,6 +42,8 @@ SHIPPED = {
     "crx.embedders": {
         "ollama": ("crx_remote.ollama:load_embedder", "openai"),
         "openai": ("crx_remote.openai.embedder:load_embedder", "openai"),
+        "openvino": ("crx_runtimes.openvino:load_embedder", "openvino"),
+        "st": ("crx_runtimes.sentence_transformers:load_embedder", "st"),
     },
     "crx.engines": {
         "milvus": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
@@ -49,6 +53,8 @@ SHIPPED = {
     },
     "crx.generators": {
         "claude": ("crx_remote.claude.generator:load_generator", "claude"),
+        "fake": ("crx_runtimes.fake.generator:load_generator", "llama"),
+        "llama": ("crx_runtimes.llama.generator:load_generator", "llama"),
         "ollama": ("crx_remote.ollama:load_generator", "openai"),
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
@@ -72,7 +78,10 @@ SHIPPED = {
         "subtitles": ("crx_formats.subtitles", "formats"),
     },
     "crx.recognizers": {"man": ("crx_formats.man:find_page", "formats")},
-    "crx.rerankers": {"cohere": ("crx_remote.openai.reranker:load_reranker", "openai")},
+    "crx.rerankers": {
+        "cohere": ("crx_remote.openai.reranker:load_reranker", "openai"),
+        "st": ("crx_runtimes.sentence_transformers:load_reranker", "st"),
+    },
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
     "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }

@@ -179,7 +179,7 @@ NO_INDEX = {
     "rust/store/open.rs": "SQLite's own files, after the check of the folder",
     "rust/store/backup.rs": "the rename of a whole copy to its final name",
     "python/crx/__main__.py": "the null device",
-    "python/crx/backends/llama/child.py": "facts about memory, opened for reading",
+    "python/crx_runtimes/llama/child.py": "facts about memory, opened for reading",
     "python/crx_bundle": "bundles, in new folders",
     "python/crx/cli/__init__.py": "the null device",
     "python/crx_evaluate/commands": "reports that the user names",

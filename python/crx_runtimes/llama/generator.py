@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from crx.backends.llama.contextualizer import Llama
-from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
-from crx.backends.model_process import PromptRejected, TokenLimitReached
 from crx.backends.options import token_limit_message, typed_options
 from crx.errors import ModelError
 from crx.services.compute_usage import ComputeUsage
+from crx_runtimes.llama.contextualizer import Llama
+from crx_runtimes.llama.options import OPTION_TYPES, LlamaOptions, make_options
+from crx_runtimes.model_process import PromptRejected, TokenLimitReached
 
 # About 700 words, so that a small model that repeats itself is stopped.
 MAX_TOKENS = 1024

@@ -21,13 +21,13 @@ pytest.importorskip("gguf")
 import tiny_gguf
 
 from crx.backends.hashed import HashedEmbedder
-from crx.backends.llama import contextualizer as llama
-from crx.backends.llama.contextualizer import Llama
-from crx.backends.llama.options import LlamaOptions
 from crx.context.estimate import plan
 from crx.context_registry import load_contextualizer, load_cost_model
 from crx.registry import load_generator
 from crx.services.compute_usage import Pace, Work
+from crx_runtimes.llama import contextualizer as llama
+from crx_runtimes.llama.contextualizer import Llama
+from crx_runtimes.llama.options import LlamaOptions
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
 

@@ -15,7 +15,7 @@ from crx.services.prompt import Prompt
 from crx.types import Chunk, Document
 
 if TYPE_CHECKING:
-    from crx.backends.llama.session import Session
+    from crx_runtimes.llama.session import Session
 
 SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")
 PARAGRAPHS = [
@@ -31,9 +31,9 @@ CHUNKS = [
 
 
 def separate_session(path: Path, *, slots: int, max_tokens: int) -> Session:
-    from crx.backends.llama.model import LlamaModel, NativeLog
-    from crx.backends.llama.session import Session
     from crx.services.compute_usage import ComputeUsage
+    from crx_runtimes.llama.model import LlamaModel, NativeLog
+    from crx_runtimes.llama.session import Session
 
     model = LlamaModel(
         str(path), gpu_layers=0, extra_buffers=True, log=NativeLog(), heartbeat=lambda: None
@@ -73,7 +73,7 @@ def test_llama_cpp_computes_each_step_of_separate_sequences_at_once(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gguf")
-    from crx.backends.llama import session as module
+    from crx_runtimes.llama import session as module
 
     batches: list[list[int]] = []
     fill = module._Batch.fill
@@ -112,8 +112,8 @@ def test_llama_cpp_computes_each_step_of_separate_sequences_at_once(
 
 def test_every_chunk_has_an_outcome_and_is_read_about_once(models: Path) -> None:
     pytest.importorskip("gguf")
-    from crx.backends.llama.contextualizer import Llama
-    from crx.backends.llama.options import LlamaOptions
+    from crx_runtimes.llama.contextualizer import Llama
+    from crx_runtimes.llama.options import LlamaOptions
 
     settings = LlamaOptions(threads=1, prompt="window")
     with Llama(models / "random.gguf", settings=settings) as model:
@@ -127,8 +127,8 @@ def test_every_chunk_has_an_outcome_and_is_read_about_once(models: Path) -> None
 
 def test_groups_of_several_documents_are_decoded_together(models: Path) -> None:
     pytest.importorskip("gguf")
-    from crx.backends.llama.contextualizer import Llama
-    from crx.backends.llama.options import LlamaOptions
+    from crx_runtimes.llama.contextualizer import Llama
+    from crx_runtimes.llama.options import LlamaOptions
 
     documents = [(replace(DOCUMENT, uri=f"{n}.txt"), CHUNKS[n : n + 2]) for n in range(6)]
     with Llama(models / "random.gguf", settings=LlamaOptions(threads=1, prompt="window")) as model:
@@ -148,11 +148,11 @@ def test_a_model_whose_slots_do_not_reuse_a_prompt_faithfully_shares_nothing(
     models: Path, monkeypatch: pytest.MonkeyPatch, *, faithful: bool
 ) -> None:
     pytest.importorskip("gguf")
-    from crx.backends.llama import session
-    from crx.backends.llama.child import Worker
-    from crx.backends.llama.options import LlamaOptions
     from crx.workers.messages import Message
     from crx.workers.parent import Parent
+    from crx_runtimes.llama import session
+    from crx_runtimes.llama.child import Worker
+    from crx_runtimes.llama.options import LlamaOptions
 
     class Recorder(Parent):
         def __init__(self) -> None:
@@ -184,8 +184,8 @@ def test_groups_without_memory_for_separate_sequences_are_read_from_one_buffer(
     models: Path,
 ) -> None:
     pytest.importorskip("gguf")
-    from crx.backends.llama.contextualizer import Llama
-    from crx.backends.llama.options import LlamaOptions
+    from crx_runtimes.llama.contextualizer import Llama
+    from crx_runtimes.llama.options import LlamaOptions
 
     # A token takes 2 * 2 * 128 * 2 bytes.
     settings = LlamaOptions(threads=1, prompt="window", kv_bytes=3072 * 1024)
@@ -201,8 +201,8 @@ def test_groups_without_memory_for_separate_sequences_are_read_from_one_buffer(
 
 def test_a_template_beside_the_group_prompt_is_an_error(models: Path) -> None:
     pytest.importorskip("gguf")
-    from crx.backends.llama.contextualizer import Llama
-    from crx.backends.llama.options import LlamaOptions
+    from crx_runtimes.llama.contextualizer import Llama
+    from crx_runtimes.llama.options import LlamaOptions
 
     settings = LlamaOptions(threads=1, prompt="window")
     template = Prompt.of("{document} {chunk} Say it.")
@@ -219,9 +219,9 @@ def test_the_estimated_work_of_groups_is_within_a_quarter_of_the_work_done(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gguf")
-    from crx.backends.llama.contextualizer import Llama
-    from crx.backends.llama.options import LlamaOptions
     from crx.services.compute_usage import Pace, Work
+    from crx_runtimes.llama.contextualizer import Llama
+    from crx_runtimes.llama.options import LlamaOptions
 
     settings = LlamaOptions(threads=1, prompt="window")
     with Llama(models / "random.gguf", settings=settings) as model:

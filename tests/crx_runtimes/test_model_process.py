@@ -8,12 +8,12 @@ from dataclasses import asdict
 
 import pytest
 
-from crx.backends.fake.contextualizer import Faults
-from crx.backends.model_process import ModelProcess
 from crx.context.chunk_prompt import ChunkPrompt
 from crx.errors import ModelError
 from crx.types import Context
 from crx.workers.child import child_command
+from crx_runtimes.fake.contextualizer import Faults
+from crx_runtimes.model_process import ModelProcess
 
 # A child that reports a fault of all chunks in progress if "heron" is among several, reports a
 # fault of all chunks for the prefix "broken", and answers an empty count out of turn.
@@ -128,7 +128,7 @@ def test_a_retried_chunk_does_not_delay_the_others() -> None:
         ChunkPrompt(f"the {word} colony", f"the {word} colony, again", validate) for word in WORDS
     ]
     supervisor = ModelProcess(
-        child_command("crx.backends.fake.contextualizer"), opening, timeout_s=5.0
+        child_command("crx_runtimes.fake.contextualizer"), opening, timeout_s=5.0
     )
     outcomes = [
         (number, context.outcome) for number, context in supervisor.situate("Birds", prompts)

@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap
 from crx.context.chunk_prompt import ChunkPrompt, Validate, restore_order
 from crx.context.validate import ContextValidator
@@ -27,6 +26,7 @@ from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, ContextStatus, Document
 from crx.workers.child import child_command
 from crx.workers.parent import Parent, run_child
+from crx_runtimes.model_process import ModelProcess
 
 _SETTING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(ms|s|)")
 _WORD = re.compile(r"\w+")
@@ -82,7 +82,7 @@ class Fake:
         if any(getattr(self._faults, kind) for kind in _DEADLY):
             shares = {f.name: getattr(self._faults, f.name) for f in fields(Faults)}
             opening = {"faults": shares, "latency_s": latency_s}
-            command = child_command("crx.backends.fake.contextualizer")
+            command = child_command("crx_runtimes.fake.contextualizer")
             self._process = ModelProcess(command, opening, timeout_s=timeout_s)
 
     @staticmethod

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crx.backends.llama import chat_template
-from crx.backends.llama.chat_template import ChatTemplate, read_template
 from crx.errors import ModelError
+from crx_runtimes.llama import chat_template
+from crx_runtimes.llama.chat_template import ChatTemplate, read_template
 
 # The lines that distinguish the families, as in their templates.
 CHATML = "{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}"

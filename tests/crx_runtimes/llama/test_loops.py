@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.backends.llama.loops import SPAN, looping_tokens
+from crx_runtimes.llama.loops import SPAN, looping_tokens
 
 
 @pytest.mark.parametrize(

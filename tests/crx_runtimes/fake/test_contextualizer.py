@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crx.backends.fake.contextualizer import Fake, Faults
 from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
 from crx.types import Chunk, Context, Document
+from crx_runtimes.fake.contextualizer import Fake, Faults
 
 LINES = [f"Paragraph {i} tells of heron colony {i * 37} by the river bend." for i in range(120)]
 TEXT = "\n".join(LINES)

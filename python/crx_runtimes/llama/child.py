@@ -1,6 +1,6 @@
 """The child process of `llama:`, which loads a model and answers until its input ends.
 
-It answers the messages that `crx.backends.model_process` lists, and `count`: texts, to the
+It answers the messages that `crx_runtimes.model_process` lists, and `count`: texts, to the
 number of tokens of each (`counted`).
 """
 
@@ -12,15 +12,15 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from crx.backends.llama.chat_template import read_template
-from crx.backends.llama.model import LlamaModel, ModelRefused, NativeLog, PromptFailed
-from crx.backends.llama.prompt_tokens import PromptTokenizer, StreamingDecoder
-from crx.backends.llama.session import EXTRA_SEQUENCES, STEP_TOKENS, SequenceResult, Session
 from crx.errors import ModelError
 from crx.services.compute_usage import ComputeUsage
 from crx.workers.limits import limit_process
 from crx.workers.messages import Message
 from crx.workers.parent import Parent, run_child
+from crx_runtimes.llama.chat_template import read_template
+from crx_runtimes.llama.model import LlamaModel, ModelRefused, NativeLog, PromptFailed
+from crx_runtimes.llama.prompt_tokens import PromptTokenizer, StreamingDecoder
+from crx_runtimes.llama.session import EXTRA_SEQUENCES, STEP_TOKENS, SequenceResult, Session
 
 # The share of the free memory that keys and values may take; the rest is for the model's own
 # buffers and for other programs.

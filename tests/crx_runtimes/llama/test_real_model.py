@@ -17,12 +17,12 @@ from surveys import NAMES, SETTINGS, contexts_by_chunk, survey
 
 import crx
 from crx.backends.hashed import HashedEmbedder
-from crx.backends.llama.contextualizer import Llama
-from crx.backends.llama.options import LlamaOptions
 from crx.context.estimate import plan
 from crx.context.validate import MAX_CHARS
 from crx.context_registry import load_cost_model
 from crx.types import Chunk, Context, Document
+from crx_runtimes.llama.contextualizer import Llama
+from crx_runtimes.llama.options import LlamaOptions
 
 pytestmark = pytest.mark.real_model
 
@@ -98,9 +98,9 @@ def situate(model: Llama, text: str, *parts: str, lang: str = "en") -> list[Cont
 
 
 def test_the_frame_is_made_of_control_tokens_and_a_text_of_none(smollm2: Path) -> None:
-    from crx.backends.llama.chat_template import CHATML, read_template
-    from crx.backends.llama.model import LlamaModel, NativeLog
-    from crx.backends.llama.prompt_tokens import PromptTokenizer
+    from crx_runtimes.llama.chat_template import CHATML, read_template
+    from crx_runtimes.llama.model import LlamaModel, NativeLog
+    from crx_runtimes.llama.prompt_tokens import PromptTokenizer
 
     model = LlamaModel(
         str(smollm2), gpu_layers=0, extra_buffers=True, log=NativeLog(), heartbeat=lambda: None
@@ -116,8 +116,8 @@ def test_the_frame_is_made_of_control_tokens_and_a_text_of_none(smollm2: Path) -
 
 
 def test_a_character_of_several_tokens_is_decoded_whole(smollm2: Path) -> None:
-    from crx.backends.llama.model import LlamaModel, NativeLog
-    from crx.backends.llama.prompt_tokens import StreamingDecoder
+    from crx_runtimes.llama.model import LlamaModel, NativeLog
+    from crx_runtimes.llama.prompt_tokens import StreamingDecoder
 
     model = LlamaModel(
         str(smollm2), gpu_layers=0, extra_buffers=True, log=NativeLog(), heartbeat=lambda: None

@@ -8,7 +8,7 @@ import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.llama.model import LlamaModel, PromptFailed
+from crx_runtimes.llama.model import LlamaModel, PromptFailed
 
 # The likeliest tokens that are tried before all others: a grammar is slow on a whole vocabulary.
 _CANDIDATES = (1, 64)

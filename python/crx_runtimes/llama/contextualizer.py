@@ -3,7 +3,7 @@
 PATH may also be the name of a model of the store. The prompt puts the document first. Its tokens
 are computed once and shared by all chunks of the document, and the contexts of several chunks are
 decoded together (`session`), in a child process (`child`) that is restarted when it is lost
-(`crx.backends.model_process`). A document longer than the token limit is not truncated: its
+(`crx_runtimes.model_process`). A document longer than the token limit is not truncated: its
 chunks are grouped, and each group gets an excerpt.
 
 Decoding is greedy, but for tokens that would continue a loop (`loops`). A chunk whose answer is
@@ -21,10 +21,6 @@ from functools import partial
 from pathlib import Path
 
 from crx.answer.reasoning import strip_reasoning
-from crx.backends.llama.chat_template import PLAIN
-from crx.backends.llama.model_file import check_model_file, file_digest
-from crx.backends.llama.options import OPTION_TYPES, LlamaOptions, make_options
-from crx.backends.model_process import ModelProcess
 from crx.backends.options import refuse_cap, typed_options
 from crx.context.chunk_groups import (
     GROUP_ANSWER_TOKENS,
@@ -46,6 +42,10 @@ from crx.thread_count import thread_count
 from crx.types import Chunk, Context, Document
 from crx.workers.child import child_command
 from crx.workers.messages import ChildLost, Message
+from crx_runtimes.llama.chat_template import PLAIN
+from crx_runtimes.llama.model_file import check_model_file, file_digest
+from crx_runtimes.llama.options import OPTION_TYPES, LlamaOptions, make_options
+from crx_runtimes.model_process import ModelProcess
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.
 REVISION = 4
@@ -67,7 +67,7 @@ _ENV = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "300"}
 # Tokens of the prompt and the answer of most groups.
 USUAL_GROUP_TOKENS = TOKENS_PER_GROUP * 5 // 4 + GROUP_ANSWER_TOKENS
 
-COMMAND = child_command("crx.backends.llama.child")
+COMMAND = child_command("crx_runtimes.llama.child")
 
 
 class Llama:

@@ -15,11 +15,11 @@ pytest.importorskip("gguf")
 
 import tiny_gguf
 
-from crx.backends.llama.chat_template import CHATML
-from crx.backends.llama.model import LlamaModel, NativeLog
-from crx.backends.llama.prompt_tokens import PromptTokenizer
-from crx.backends.llama.session import SequenceResult, Session, Slot
 from crx.services.compute_usage import ComputeUsage
+from crx_runtimes.llama.chat_template import CHATML
+from crx_runtimes.llama.model import LlamaModel, NativeLog
+from crx_runtimes.llama.prompt_tokens import PromptTokenizer
+from crx_runtimes.llama.session import SequenceResult, Session, Slot
 
 PREFIX = "The heron stands in the shallow water and waits for the fish. " * 6
 SUFFIXES = [f"Chunk {i} of the survey, on colony {i * 37}: " + "nests " * i for i in range(11)]

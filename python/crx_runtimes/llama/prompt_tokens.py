@@ -6,8 +6,8 @@ import codecs
 import re
 from collections.abc import Sequence
 
-from crx.backends.llama.chat_template import ChatTemplate
-from crx.backends.llama.model import LlamaModel
+from crx_runtimes.llama.chat_template import ChatTemplate
+from crx_runtimes.llama.model import LlamaModel
 
 
 class PromptTokenizer:

@@ -22,10 +22,10 @@ import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.llama.grammar import GrammarSampler
-from crx.backends.llama.loops import RUN_OF_ANSWER, RUN_OF_LINE, looping_tokens
-from crx.backends.llama.model import KV_TYPES, LlamaModel, PromptFailed
 from crx.services.compute_usage import ComputeUsage, Pace
+from crx_runtimes.llama.grammar import GrammarSampler
+from crx_runtimes.llama.loops import RUN_OF_ANSWER, RUN_OF_LINE, looping_tokens
+from crx_runtimes.llama.model import KV_TYPES, LlamaModel, PromptFailed
 
 # llama.cpp computes this many tokens at a time. It would split a larger call itself, and no
 # heartbeat is sent from within.
