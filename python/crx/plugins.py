@@ -63,6 +63,7 @@ SHIPPED = {
     "crx.joint": {"search": ("crx_engines.folder.joint_search:search_all", "serve")},
     "crx.mail": {
         "msg": ("crx_formats.outlook:parse", "formats"),
+        "signed": ("crx_formats.signed_mail:signed_content", "formats"),
         "tnef": ("crx_formats.tnef:parse", "formats"),
     },
     "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
@@ -71,11 +72,16 @@ SHIPPED = {
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
     "crx.readers": {
         "contacts": ("crx_formats.contacts", "formats"),
+        "ipynb": ("crx_formats.ipynb", "formats"),
         "legacy_office": ("crx_formats.legacy_office", "formats"),
+        "markup": ("crx_formats.markup", "formats"),
+        "mhtml": ("crx_formats.mhtml", "formats"),
+        "odf": ("crx_formats.odf", "formats"),
         "parquet": ("crx_formats.parquet", "formats"),
         "rtf": ("crx_formats.rtf", "formats"),
         "sqlite": ("crx_formats.sqlite", "formats"),
         "subtitles": ("crx_formats.subtitles", "formats"),
+        "xml": ("crx_formats.xml", "formats"),
     },
     "crx.recognizers": {"man": ("crx_formats.man:find_page", "formats")},
     "crx.rerankers": {
@@ -83,6 +89,7 @@ SHIPPED = {
         "st": ("crx_runtimes.sentence_transformers:load_reranker", "st"),
     },
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
+    "crx.sheets": {"ods": ("crx_formats.ods", "formats")},
     "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }
 # At least two characters: one is a drive of Windows.

@@ -13,8 +13,8 @@ from crx.ingest.formats import MARKUP
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.headings import Heading, sections
-from crx.ingest.readers.latex_letters import print_letters
 from crx.types import Document, Mark, Scalar
+from crx_formats.latex_letters import print_letters
 
 extensions = tuple(MARKUP)
 

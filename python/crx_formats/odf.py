@@ -17,7 +17,6 @@ from crx.ingest.readers.drawings import plain_description
 from crx.ingest.readers.file_title import squeeze, written_title
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.list_numbers import prefixed
-from crx.ingest.readers.odf_numbering import OdfNumbering
 from crx.ingest.readers.text_builder import OpenTables, TextBuilder
 from crx.ingest.readers.xml_package import (
     Archive,
@@ -30,6 +29,7 @@ from crx.ingest.readers.xml_package import (
     walk,
 )
 from crx.types import Document, Scalar
+from crx_formats.odf_numbering import OdfNumbering
 
 extensions = (".odt", ".ott", ".fodt", ".odp", ".otp", ".fodp")
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from crx.errors import InputError
 
-kinds = frozenset(("application/pkcs7-mime", "application/x-pkcs7-mime"))
-
 _SIGNED = bytes.fromhex("2a864886f70d010702")
 _ENCRYPTED = (bytes.fromhex("2a864886f70d010703"), bytes.fromhex("2a864886f70d0109100117"))
 _SEQUENCE, _OCTETS, _CONSTRUCTED_OCTETS, _EXPLICIT = 0x30, 0x04, 0x24, 0xA0

@@ -11,6 +11,10 @@ from crx.ingest.readers.sheet_cells import MOST_COLUMNS, SheetCells
 from crx.ingest.readers.sheet_text import one_line
 from crx.ingest.readers.xml_package import Archive, number
 from crx.ingest.readers.xml_stream import stream_xml
+from crx_formats.odf import properties, refuse_encrypted
+
+# What the reader of spreadsheets calls.
+__all__ = ["properties", "read_sheets", "refuse_encrypted"]
 
 _CONTENT = "content.xml"
 _CELLS = frozenset(("table-cell", "covered-table-cell"))
