@@ -59,6 +59,7 @@ SHIPPED = {
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.graphs": {"usearch": ("crx_engines.usearch_leg", "usearch")},
     "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
     "crx.joint": {"search": ("crx_engines.folder.joint_search:search_all", "serve")},
     "crx.mail": {

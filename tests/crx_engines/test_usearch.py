@@ -18,7 +18,7 @@ import crx
 from crx import _native
 from crx.errors import UsageError
 from crx.index.seal_key import seal_key
-from crx.index.usearch_leg import SEAL_SETTING, UsearchLeg, load_usearch
+from crx_engines.usearch_leg import SEAL_SETTING, UsearchLeg, load_usearch
 
 if importlib.util.find_spec("usearch") is None:
     pytest.skip("usearch is not installed", allow_module_level=True)
@@ -161,7 +161,7 @@ KILLED = """
 import os, signal, sys
 import crx
 from crx import _native
-from crx.index import usearch_leg
+from crx_engines import usearch_leg
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
