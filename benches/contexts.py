@@ -49,10 +49,10 @@ sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("python",
 import gguf  # noqa: E402
 import tiny_gguf  # noqa: E402
 
-from crx.backends.llama.model import KV_TYPES, LlamaModel, NativeLog  # noqa: E402
-from crx.backends.llama.session import SequenceResult, Session  # noqa: E402
 from crx.context.chunk_groups import TOKENS_PER_GROUP  # noqa: E402
 from crx.services.compute_usage import ComputeUsage  # noqa: E402
+from crx_runtimes.llama.model import KV_TYPES, LlamaModel, NativeLog  # noqa: E402
+from crx_runtimes.llama.session import SequenceResult, Session  # noqa: E402
 
 # Tokens of the template before the document and after the chunk, and of a document's opening.
 BEFORE, AFTER, OPENING = 25, 50, 750

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 
 import crx
 from crx.config import Settings
-from crx.evaluate.datasets import Query, read_set
 from crx.types import Document, Hit
+from crx_evaluate.datasets import Query, read_set
 
 K = 20
 SETTINGS = {"embedder": "none", "reranker": ""}

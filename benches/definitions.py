@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import crx
-from crx.evaluate import GoldSpan, difference
-from crx.evaluate.questions import read_documents
-from crx.evaluate.structure.candidates import LOOKED_UP, choose, drop_ambiguous
-from crx.evaluate.structure.make import find_candidates
 from crx.index.handle import Index
+from crx_evaluate import GoldSpan, difference
+from crx_evaluate.questions import read_documents
+from crx_evaluate.structure.candidates import LOOKED_UP, choose, drop_ambiguous
+from crx_evaluate.structure.make import find_candidates
 
 RULE = "definitions"
 DEPTH = 20

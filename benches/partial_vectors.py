@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 
 import crx
 from crx import _native
-from crx.evaluate.datasets import Query, read_set
-from crx.evaluate.pipeline_config import Legs as LegsName
-from crx.evaluate.pipeline_config import PipelineConfig
-from crx.evaluate.query_runner import QueryRunner, run_queries
-from crx.evaluate.timed_models import QueryVectors
 from crx.index.file_searcher import FileSearcher
 from crx.ingest.embedding_order import order_pending
 from crx.retrieve.ports import DenseLeg, Found, Keys, Legs
 from crx.retrieve.rows import ChunkRow
+from crx_evaluate.datasets import Query, read_set
+from crx_evaluate.pipeline_config import Legs as LegsName
+from crx_evaluate.pipeline_config import PipelineConfig
+from crx_evaluate.query_runner import QueryRunner, run_queries
+from crx_evaluate.timed_models import QueryVectors
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 METRICS = ("@1", "@5", "MRR")

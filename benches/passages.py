@@ -4,7 +4,7 @@ All methods use the same hits, the best 150 of the fusion. `auto` is `widen` und
 budget. A fixed window takes the hits best first, each with its neighbours, if the chunks that are
 not taken yet fit into the rest of the budget; a hit that does not fit is skipped. A window of 0 is
 the top chunks. Tokens that windows share count once, and no chunk is cut. The figure is the mean
-share of a question's gold characters in the passages (`crx.evaluate.metrics.coverage`), in percent.
+share of a question's gold characters in the passages (`crx_evaluate.metrics.coverage`), in percent.
 
 Run: python benches/passages.py FOLDER INDEX [--budgets 1000,2000,4000]
 
@@ -23,8 +23,6 @@ import numpy as np
 from harness import commit
 
 import crx
-from crx.evaluate.datasets import GoldSpan, read_set
-from crx.evaluate.metrics import coverage
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.legs.leg_search import search_legs
@@ -34,6 +32,8 @@ from crx.retrieve.search import run_steps
 from crx.retrieve.search_state import Step, start_search
 from crx.retrieve.widen import widen
 from crx.types import LEGS, Hit
+from crx_evaluate.datasets import GoldSpan, read_set
+from crx_evaluate.metrics import coverage
 
 DEPTH = 150
 WINDOWS = (0, 1, 2, 3, 5)

@@ -33,9 +33,9 @@ from harness import commit
 
 import crx
 from crx import _native
-from crx.evaluate.datasets import Gold, read_set
 from crx.ingest.common_words import FUNCTION_WORDS
 from crx.show.excerpt import wrap
+from crx_evaluate.datasets import Gold, read_set
 
 SCREEN = {"COLUMNS": "80", "LINES": "30"}
 DEPTH = 20

@@ -53,11 +53,11 @@ from numpy.typing import NDArray
 
 import crx
 from crx.cli import run
-from crx.evaluate import difference
-from crx.evaluate.questions import read_documents
-from crx.evaluate.structure.candidates import LOOKED_UP, choose, drop_ambiguous
-from crx.evaluate.structure.make import find_candidates
 from crx.types import Document
+from crx_evaluate import difference
+from crx_evaluate.questions import read_documents
+from crx_evaluate.structure.candidates import LOOKED_UP, choose, drop_ambiguous
+from crx_evaluate.structure.make import find_candidates
 
 HERE = Path(__file__).parent
 FOLDERS = json.loads((HERE / "real_files.json").read_bytes())

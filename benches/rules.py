@@ -28,7 +28,9 @@ import real_files
 from harness import commit
 
 import crx
-from crx.evaluate import (
+from crx.registry import load_reranker
+from crx.retrieve.search import MEASURED
+from crx_evaluate import (
     Gold,
     GoldSpan,
     Options,
@@ -40,9 +42,7 @@ from crx.evaluate import (
     measure,
     read_questions,
 )
-from crx.evaluate.questions import read_documents
-from crx.registry import load_reranker
-from crx.retrieve.search import MEASURED
+from crx_evaluate.questions import read_documents
 
 ROOT = Path(__file__).parent
 RESULTS = ROOT / "results" / "rules.json"

@@ -20,10 +20,10 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from crx.evaluate import Query, read_questions
 from crx.models.store import find_model
 from crx.retrieve import hits
 from crx.types import Hit
+from crx_evaluate import Query, read_questions
 from crx_serve.json_text import encode_json
 from crx_serve.mcp.answers import as_tool_lines
 from crx_serve.requests import SearchQuery

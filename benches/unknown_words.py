@@ -23,9 +23,9 @@ import orjson
 from harness import commit, processor
 
 import crx
-from crx.evaluate.datasets import read_set
 from crx.registry import load_embedder
 from crx.retrieve.rules.unknown_words import ARBITRARY_QUERIES, UnknownWords
+from crx_evaluate.datasets import read_set
 
 QUESTIONS = 30
 

@@ -1,12 +1,12 @@
 """Measure what contexts bring on questions with known answers, here three of them.
 
-A set in files, as `crx eval init` makes it, is read with `crx.evaluate.read_set(folder)`.
+A set in files, as `crx eval init` makes it, is read with `crx_evaluate.read_set(folder)`.
 """
 
 from pathlib import Path
 
 import crx
-from crx.evaluate import Gold, GoldSpan, Options, Query, QuestionSet, ablate, difference
+from crx_evaluate import Gold, GoldSpan, Options, Query, QuestionSet, ablate, difference
 
 AGREEMENTS = Path(__file__).parent / "agreements"
 QUESTIONS = [

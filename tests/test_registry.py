@@ -125,7 +125,7 @@ def test_each_extra_of_what_is_shipped_exists() -> None:
 
 def test_the_extra_all_is_those_of_the_packages_beside_crx() -> None:
     extras = PROJECT["optional-dependencies"]
-    wings = ("code", "convert", "formats", "mcp", "serve")
+    wings = ("bundle", "code", "convert", "formats", "mcp", "serve")
     assert set(extras["all"]) == {each for wing in wings for each in extras[wing]}
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -28,12 +27,8 @@ from crx.services.prompt import Prompt
 # The model whose prices are shown by default: the cheapest one with known prices.
 PRICED = "claude:claude-haiku-5-5"
 
-_CONTEXTUALIZERS = {
-    "fake": "crx.backends.fake.contextualizer",
-    "llama": "crx.backends.llama.contextualizer",
-}
 # Those that take a prompt and a cap.
-_OWN = frozenset((*_CONTEXTUALIZERS, *SHIPPED["crx.contextualizers"]))
+_OWN = frozenset(SHIPPED["crx.contextualizers"])
 
 
 class ContextSpec(NamedTuple):
@@ -58,11 +53,7 @@ def load_contextualizer(
     """
     name, _, rest = source.partition(":")
     if name in _OWN and not is_context_file(source):
-        load = (
-            load_shipped("crx.contextualizers", name)
-            if name in SHIPPED["crx.contextualizers"]
-            else import_module(_CONTEXTUALIZERS[name]).load_contextualizer
-        )
+        load = load_shipped("crx.contextualizers", name)
         loaded = load(rest, prompt=prompt, cap_dollars=cap_dollars)
         return require_protocol(loaded, Contextualizer, name)
     if prompt is not None:

@@ -25,12 +25,16 @@ SHIPPED = {
     "crx.archives": {"7z": ("crx_formats.sevenzip.files:list_files", "formats")},
     "crx.commands": {
         "agents": ("crx_serve.commands.agents:command", "mcp"),
+        "bundle": ("crx_bundle.command:command", "bundle"),
         "copy": ("crx_engines.commands.copy:command", "postgres"),
+        "eval": ("crx_evaluate.commands:command", "eval"),
         "mcp": ("crx_serve.commands.mcp:command", "mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
     },
     "crx.contextualizers": {
         "claude": ("crx_remote.claude.contextualizer:load_contextualizer", "claude"),
+        "fake": ("crx_runtimes.fake.contextualizer:load_contextualizer", "llama"),
+        "llama": ("crx_runtimes.llama.contextualizer:load_contextualizer", "llama"),
         "ollama": ("crx_remote.ollama:load_contextualizer", "openai"),
         "openai": ("crx_remote.openai.contextualizer:load_contextualizer", "openai"),
     },
@@ -38,6 +42,8 @@ SHIPPED = {
     "crx.embedders": {
         "ollama": ("crx_remote.ollama:load_embedder", "openai"),
         "openai": ("crx_remote.openai.embedder:load_embedder", "openai"),
+        "openvino": ("crx_runtimes.openvino:load_embedder", "openvino"),
+        "st": ("crx_runtimes.sentence_transformers:load_embedder", "st"),
     },
     "crx.engines": {
         "milvus": ("crx_engines.milvus.milvus_engine:open_milvus", "milvus"),
@@ -47,14 +53,18 @@ SHIPPED = {
     },
     "crx.generators": {
         "claude": ("crx_remote.claude.generator:load_generator", "claude"),
+        "fake": ("crx_runtimes.fake.generator:load_generator", "llama"),
+        "llama": ("crx_runtimes.llama.generator:load_generator", "llama"),
         "ollama": ("crx_remote.ollama:load_generator", "openai"),
         "openai": ("crx_remote.openai.generator:load_generator", "openai"),
     },
     "crx.model_lists": {"ollama": ("crx_remote.ollama:list_models", "openai")},
+    "crx.graphs": {"usearch": ("crx_engines.usearch_leg", "usearch")},
     "crx.grammars": {"tree-sitter": ("crx_formats.grammars", "code")},
     "crx.joint": {"search": ("crx_engines.folder.joint_search:search_all", "serve")},
     "crx.mail": {
         "msg": ("crx_formats.outlook:parse", "formats"),
+        "signed": ("crx_formats.signed_mail:signed_content", "formats"),
         "tnef": ("crx_formats.tnef:parse", "formats"),
     },
     "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
@@ -63,15 +73,24 @@ SHIPPED = {
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
     "crx.readers": {
         "contacts": ("crx_formats.contacts", "formats"),
+        "ipynb": ("crx_formats.ipynb", "formats"),
         "legacy_office": ("crx_formats.legacy_office", "formats"),
+        "markup": ("crx_formats.markup", "formats"),
+        "mhtml": ("crx_formats.mhtml", "formats"),
+        "odf": ("crx_formats.odf", "formats"),
         "parquet": ("crx_formats.parquet", "formats"),
         "rtf": ("crx_formats.rtf", "formats"),
         "sqlite": ("crx_formats.sqlite", "formats"),
         "subtitles": ("crx_formats.subtitles", "formats"),
+        "xml": ("crx_formats.xml", "formats"),
     },
     "crx.recognizers": {"man": ("crx_formats.man:find_page", "formats")},
-    "crx.rerankers": {"cohere": ("crx_remote.openai.reranker:load_reranker", "openai")},
+    "crx.rerankers": {
+        "cohere": ("crx_remote.openai.reranker:load_reranker", "openai"),
+        "st": ("crx_runtimes.sentence_transformers:load_reranker", "st"),
+    },
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
+    "crx.sheets": {"ods": ("crx_formats.ods", "formats")},
     "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }
 # At least two characters: one is a drive of Windows.

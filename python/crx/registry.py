@@ -59,17 +59,10 @@ _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
     NO_EMBEDDER: "crx.backends.no_embedder",
     "onnx": "crx.backends.onnx",
-    "openvino": "crx.backends.openvino",
-    "st": "crx.backends.sentence_transformers",
 }
 _RERANKERS = {
     "onnx": "crx.backends.onnx",
-    "st": "crx.backends.sentence_transformers",
     "overlap": "crx.backends.overlap",
-}
-_GENERATORS = {
-    "fake": "crx.backends.fake.generator",
-    "llama": "crx.backends.llama.generator",
 }
 
 
@@ -202,14 +195,11 @@ def load_generator(spec: str) -> Generator:
     and `Offline`.
     """
     name, _, rest = spec.partition(":")
-    if name in _GENERATORS:
-        loaded = import_module(_GENERATORS[name]).load_generator(rest)
-        return require_protocol(loaded, Generator, name)
     if name in SHIPPED["crx.generators"]:
         return require_protocol(load_shipped("crx.generators", name)(rest), Generator, name)
     plugins = find_plugins("crx.generators")
     if name not in plugins:
-        known = ", ".join(sorted({*_GENERATORS, *SHIPPED["crx.generators"], *plugins}))
+        known = ", ".join(sorted({*SHIPPED["crx.generators"], *plugins}))
         raise UsageError(
             f"{spec}: no such generator; known: {known}, as in llama:PATH or claude:MODEL"
         )

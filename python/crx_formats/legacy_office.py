@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from crx.ingest.readers import docx, odf, text
+from crx.ingest.readers import docx, text
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.structure import suffix
 from crx.types import Document
+from crx_formats import odf
 from crx_formats.libreoffice.convert import convert
 
 # What each format becomes: a text document or a presentation.

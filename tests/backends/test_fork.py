@@ -13,13 +13,13 @@ from forked import call_in_fork
 from optional import installed
 from tiny_model import make_model
 
-from crx.backends.fake.contextualizer import Fake, Faults
 from crx.backends.fork import ForkGuard
 from crx.models import add_model
 from crx.models.store import is_installed
 from crx.protocols import Embedder
 from crx.registry import load_embedder, load_reranker
 from crx.types import Chunk, Context, Document
+from crx_runtimes.fake.contextualizer import Fake, Faults
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

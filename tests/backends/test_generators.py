@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 from numbered import RecordedSleep
 
-from crx.backends.llama.generator import LlamaGenerator
 from crx.errors import CrxError, ModelError, Offline, UsageError
 from crx.protocols import Generator, Metered
 from crx.registry import load_generator
 from crx.services.metering import Price, ServiceUsage
+from crx_runtimes.llama.generator import LlamaGenerator
 
 SOURCE = '<passage-k number="7" from="a">\n<source-k>\n{}\n</source-k>\n</passage-k>'
 PROMPT = SOURCE.format("Blue whales eat krill. They sing.") + "\n\nQuestion: what do whales eat?"
@@ -376,7 +376,7 @@ def test_a_model_that_is_killed_during_an_answer_is_an_error_of_one_line(
 
 def test_a_character_is_emitted_with_its_last_byte() -> None:
     pytest.importorskip("llama_cpp")
-    from crx.backends.llama.prompt_tokens import StreamingDecoder
+    from crx_runtimes.llama.prompt_tokens import StreamingDecoder
 
     class Bytes:
         def raw(self, tokens: Sequence[int]) -> bytes:

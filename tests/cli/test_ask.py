@@ -126,7 +126,7 @@ def test_an_interrupt_leaves_the_text_so_far(crx: Crx, monkeypatch: pytest.Monke
         yield "Krill [1]. And"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("crx.backends.fake.generator.FakeGenerator.generate", interrupted)
+    monkeypatch.setattr("crx_runtimes.fake.generator.FakeGenerator.generate", interrupted)
     assert ask(crx, "fake:") == Done(
         130,
         "Krill [1]. And\n\n[1] docs/whales.md:3  Whales\n",

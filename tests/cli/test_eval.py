@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from crx.cli import run
-from crx.evaluate import load
-from crx.evaluate.results import select_queries
 from crx.protocols import Generator
+from crx_evaluate import load
+from crx_evaluate.results import select_queries
 
 NAMES = ("heron", "egret", "bittern", "stork", "ibis", "crane")
 # Questions in the words of one of the documents, so many that a row can be recommended.
@@ -436,7 +436,7 @@ def generating(monkeypatch: pytest.MonkeyPatch) -> None:
     def load_generator(spec: str) -> Generator:
         return Asks()
 
-    monkeypatch.setattr("crx.cli.eval.init.load_generator", load_generator)
+    monkeypatch.setattr("crx_evaluate.commands.init.load_generator", load_generator)
 
 
 def notes(folder: Path) -> None:

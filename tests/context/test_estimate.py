@@ -91,9 +91,9 @@ def test_the_time_of_a_model_is_estimated_within_a_quarter(
     tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    timed = ("context.estimate", "context.run", "backends.fake.contextualizer")
+    timed = ("crx.context.estimate", "crx.context.run", "crx_runtimes.fake.contextualizer")
     for module in timed:
-        monkeypatch.setattr(f"crx.{module}.time", clock)
+        monkeypatch.setattr(f"{module}.time", clock)
     estimated, taken = planned_and_taken(tmp_path, docs)
     assert taken == pytest.approx(estimated, rel=0.25)
     assert taken > 2 * 0.6, "the probe ran on a part of the documents"

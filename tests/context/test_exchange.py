@@ -11,13 +11,13 @@ import pytest
 import crx
 from crx.cli import run
 from crx.context.records import Record, hash_of, read_contexts, write_contexts
-from crx.evaluate import Options, read_set
-from crx.evaluate import run as evaluate
-from crx.evaluate.ablate import add_other_spans, apply_file_spans
-from crx.evaluate.query_runner import QueryRunner, run_queries
-from crx.evaluate.timed_models import QueryVectors
 from crx.index.handle import Index
 from crx.types import Document
+from crx_evaluate import Options, read_set
+from crx_evaluate import run as evaluate
+from crx_evaluate.ablate import add_other_spans, apply_file_spans
+from crx_evaluate.query_runner import QueryRunner, run_queries
+from crx_evaluate.timed_models import QueryVectors
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
 

@@ -15,7 +15,7 @@ import crx
 
 PROGRAM = """
 import sys
-from crx.backends.fake.contextualizer import Fake
+from crx_runtimes.fake.contextualizer import Fake
 import crx
 
 class Traced(Fake):

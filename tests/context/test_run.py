@@ -11,13 +11,13 @@ import pytest
 from surveys import SETTINGS, contexts_by_chunk, survey
 
 import crx
-from crx.backends.fake.contextualizer import Fake, Faults
 from crx.cli import run
 from crx.context.report import ContextProgress
 from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
+from crx_runtimes.fake.contextualizer import Fake, Faults
 
 
 def test_every_chunk_gets_a_context_that_is_searched(index: crx.Index) -> None:

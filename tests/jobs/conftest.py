@@ -28,7 +28,7 @@ def load(rest):
 """
 _TRACED = """
 import os, signal
-from crx.backends.fake.contextualizer import Fake
+from crx_runtimes.fake.contextualizer import Fake
 
 class Traced(Fake):
     def situate(self, document, chunks):

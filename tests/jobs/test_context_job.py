@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from crx.backends.fake.contextualizer import Fake
 from crx.context.documents import DocumentTask
 from crx.errors import ModelError
 from crx.jobs import contexts
@@ -15,6 +14,7 @@ from crx.jobs.contexts import ContextJob, NumberedTask, WrittenContext, decode_c
 from crx.services.compute_usage import ComputeUsage, Pace
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document, Mark
+from crx_runtimes.fake.contextualizer import Fake
 
 TEXT = "# Terms\n\nThe buyer pays.\n\nThe seller delivers."
 CHUNKS = {

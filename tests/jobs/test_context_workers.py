@@ -13,7 +13,6 @@ import pytest
 from equal_indexes import read_tables
 
 import crx
-from crx.backends.fake.contextualizer import Fake
 from crx.context.documents import DocumentTask
 from crx.context.report import ContextProgress, ContextReport
 from crx.errors import ModelError, UsageError
@@ -29,6 +28,7 @@ from crx.types import Chunk, Context, Document
 from crx.workers.child import Child
 from crx.workers.pool import MAX_LOSSES, WorkerPool
 from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx_runtimes.fake.contextualizer import Fake
 
 SETTINGS = {"embedder": "hashed:max_tokens=64", "chunk_chars": 120}
 FAULTY = "fake:fail=0.1,empty=0.1,refuse=0.1,preamble=0.2,crash=0.02"

@@ -18,9 +18,9 @@ from fault_injection.effort import Effort
 from fault_injection.processes import TIMEOUT_S, Command, Process
 
 import crx
-from crx.backends.fake.contextualizer import Faults
 from crx.errors import NotAnIndex
 from crx.types import Verification
+from crx_runtimes.fake.contextualizer import Faults
 
 DOCUMENTS = 12
 CHUNKS = 60

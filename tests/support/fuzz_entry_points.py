@@ -26,7 +26,6 @@ from zipped import docx, epub, odf, pptx, zipped
 
 import crx
 from crx import _native
-from crx.bundle.manifest import read_manifest
 from crx.cli.filters import parse_where, parse_window
 from crx.config.files import read_settings
 from crx.context.archive import read_archive
@@ -36,6 +35,7 @@ from crx.ingest.paths import compile_glob
 from crx.ingest.read import read_bytes
 from crx.ingest.split import split
 from crx.types import Document
+from crx_bundle.manifest import read_manifest
 from crx_serve.requests import SearchQuery, decode_body
 
 MAX_BYTES = 1_000_000

@@ -79,11 +79,12 @@ def write_wheel(
 
 def _crx_sources() -> dict[str, bytes]:
     """Return the modules that `install.py` needs, and a program in place of the command line."""
-    root = Path(crx.__file__).parent
-    paths = [root / "__init__.py", root / "errors.py", *sorted((root / "bundle").glob("*.py"))]
+    root = Path(crx.__file__).parents[1]
+    beside = sorted((root / "crx_bundle").glob("*.py"))
+    paths = [root / "crx" / "__init__.py", root / "crx" / "errors.py", *beside]
     about = f"crx-{VERSION}.dist-info"
     return {
-        **{f"crx/{path.relative_to(root).as_posix()}": path.read_bytes() for path in paths},
+        **{path.relative_to(root).as_posix(): path.read_bytes() for path in paths},
         "crx/_native.py": b"",
         "crx/program.py": b"def main():\n    print('crx runs')\n",
         f"{about}/entry_points.txt": b"[console_scripts]\ncrx = crx.program:main\n",

@@ -29,16 +29,16 @@ from numpy.typing import NDArray
 from score import Scorer
 
 import crx
-from crx.evaluate.datasets import GoldSpan, Query, QuestionSet
-from crx.evaluate.metrics import gold_ranks, recall_at_k, reciprocal_rank
-from crx.evaluate.quotes import read_questions
-from crx.evaluate.score_file import ScoreFile
-from crx.evaluate.statistics import difference
 from crx.ingest.source_code import is_source_code
 from crx.models import find_model
 from crx.models.card import read_card
 from crx.retrieve.score_cache import digest_pairs
 from crx.types import Hit
+from crx_evaluate.datasets import GoldSpan, Query, QuestionSet
+from crx_evaluate.metrics import gold_ranks, recall_at_k, reciprocal_rank
+from crx_evaluate.quotes import read_questions
+from crx_evaluate.score_file import ScoreFile
+from crx_evaluate.statistics import difference
 
 Scores = NDArray[np.float32]
 

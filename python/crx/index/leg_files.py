@@ -11,6 +11,7 @@ from crx.errors import UsageError
 from crx.index.bm25_files import open_bm25
 from crx.index.seal_key import seal_key
 from crx.index.vector_leg import VectorLeg
+from crx.plugins import load_shipped
 
 OWN_GRAPH = "crx"
 GRAPHS = (OWN_GRAPH, "usearch")
@@ -60,12 +61,11 @@ class LegFiles(NamedTuple):
         key, above = seal_key(), self.vectors.ann_above
         if self.vectors.ann == OWN_GRAPH:
             return _native.Dense.open(str(self.folder), seal_key=key, write=write, ann_above=above)
-        # Imported here: few indexes have it.
-        from crx.index.usearch_leg import UsearchLeg, load_usearch
-
-        load_usearch()
+        usearch = load_shipped("crx.graphs", "usearch")
+        usearch.load_usearch()
         scan = _native.Dense.open(str(self.folder), seal_key=key, write=write, ann_above=_NEVER)
-        return UsearchLeg(scan, self.folder, key, above)
+        leg: VectorLeg = usearch.UsearchLeg(scan, self.folder, key, above)
+        return leg
 
     def open_trigrams(self) -> _native.Trigrams:
         """Open the filter of patterns; a file that does not match its seal is its `faults`."""

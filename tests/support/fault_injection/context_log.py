@@ -6,10 +6,10 @@ import os
 from functools import partial
 from pathlib import Path
 
-from crx.backends.fake.contextualizer import Fake
 from crx.context.run import ContextRun
 from crx.context.validate import ContextValidator
 from crx.types import Chunk, Context
+from crx_runtimes.fake.contextualizer import Fake
 
 
 def log_requests(log: Path) -> None:

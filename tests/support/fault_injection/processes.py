@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 _PRELOADED = [
-    "crx.backends.fake.contextualizer",
+    "crx_runtimes.fake.contextualizer",
     "crx.backends.hashed",
     "crx.cli.contextualize",
     "crx.cli.index",

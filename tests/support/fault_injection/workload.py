@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import crx
-from crx.backends.fake.contextualizer import Fake
 from crx.context.validate import ContextValidator
 from crx.types import Chunk, Context
+from crx_runtimes.fake.contextualizer import Fake
 from fault_injection import corpus
 from fault_injection.corpus import SETTINGS
 

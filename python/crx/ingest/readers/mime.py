@@ -19,7 +19,7 @@ from email.errors import MessageError
 from email.message import Message
 
 from crx.errors import InputError, NotText
-from crx.ingest.readers import cms, html, is_claimed, reader_for
+from crx.ingest.readers import html, is_claimed, reader_for
 from crx.ingest.readers.binary import TNEF
 from crx.ingest.readers.content import reader_by_content
 from crx.ingest.readers.decode import decode
@@ -45,6 +45,7 @@ MOST_PARTS = 10_000
 # A plain part of so many characters is no notice that another program shows the message.
 _NOTICE_CHARS = 1_000
 _LETTERS = re.compile(r"\w+")
+_SIGNED = frozenset(("application/pkcs7-mime", "application/x-pkcs7-mime"))
 _SILENT = frozenset(("text/css", "text/javascript", "text/x-amp-html"))
 # Parts that are read by the reader of an extension, as text of the message.
 _EXTENSIONS = {
@@ -265,8 +266,9 @@ class _Reading:
         if content.startswith(TNEF):
             self._read_tnef(content)
             return
-        if kind in cms.kinds:
-            self.read(parse_message(cms.signed_content(content)))
+        if kind in _SIGNED:
+            signed_content = load_format("crx.mail", "signed")
+            self.read(parse_message(signed_content(content)))
             return
         is_text = kind.startswith(("text/", "message/", "multipart/"))
         if _is_attached(part) and (named := name or _name_by_content(content, kind)):

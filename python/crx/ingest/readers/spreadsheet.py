@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from crx.errors import InputError, NothingToRead
-from crx.ingest.readers import odf, sheet_ods, sheet_values, sheet_xls, sheet_xlsx, xml_package
+from crx.ingest.readers import sheet_values, sheet_xls, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
 from crx.ingest.readers.file_title import name_title, squeeze
@@ -24,6 +24,7 @@ from crx.ingest.readers.sheet_text import SheetText
 from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
 from crx.ingest.unread_parts import describe_unread
+from crx.plugins import load_format
 from crx.types import Document, Scalar
 
 extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
@@ -47,11 +48,11 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         archive = Archive(data, max_bytes=_MAX_BYTES)
         is_odf = _OPEN_DOCUMENT in archive
         if is_odf:
-            odf.refuse_encrypted(archive)
+            load_format("crx.sheets", "ods").refuse_encrypted(archive)
             format_ = format_ if format_ in ("ods", "ots") else "ods"
         else:
             format_ = format_ if format_.startswith("xl") else "xlsx"
-        package = odf if is_odf else xml_package
+        package = load_format("crx.sheets", "ods") if is_odf else xml_package
         title, metadata = left_out.attempt(
             "properties", partial(package.properties, archive), plain=(title, metadata)
         )
@@ -80,7 +81,7 @@ def _read_archive(
 ) -> tuple[list[SheetCells], list[str]]:
     """Return the sheets of a workbook that is an archive, and the damaged ones."""
     if _OPEN_DOCUMENT in archive:
-        return sheet_ods.read_sheets(archive), []
+        return load_format("crx.sheets", "ods").read_sheets(archive), []
     if _BINARY_BOOK in archive:
         archive.refuse_large(_MAX_BYTES)
         left_out.add("number formats", "are not read of binary workbooks")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from crx.ingest.formats import LANGUAGES, MARKUP
-from crx.ingest.readers import markdown, markup, text
+from crx.ingest.readers import markdown, text
 from crx.ingest.readers.markdown import extensions as markdown_extensions
+from crx.plugins import load_format
 from crx.types import Mark
 
 # Markup that Markdown has, and comments of shell scripts and settings files do not.
@@ -27,6 +28,7 @@ def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
         return "markdown", markdown.headings(source)
     if extension in MARKUP:
         format_ = MARKUP[extension]
+        markup = load_format("crx.readers", "markup")
         return format_, markup.parse(source, format_=format_)[1]
     if extension in text.extensions:
         return "text", text.headings(source)
