@@ -52,6 +52,7 @@ EXTENSIONS = {
         ".xlt",
         ".ods",
         ".ots",
+        ".fods",
     ),
     "rtf": (".rtf",),
     # Templates, .dot and .pot, are found by content: Graphviz and gettext have files so named.
