@@ -357,6 +357,8 @@ def _pick(
     assert index_path is not None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("-i wants a terminal")
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError("-i moves the cursor, which this terminal cannot (TERM=dumb)")
     # Imported here: it is an extra, and takes longer than a search.
     try:
         from crx.cli.picker.application import run_picker
