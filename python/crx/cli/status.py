@@ -61,10 +61,11 @@ def command(
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
         ]
+        not_read = [{"uri": each.uri, "reason": each.reason} for each in passed_over]
         covered = {"coverage": compute_coverage(status.counts)}
         asked = {
             **({"documents": listed} if documents else {}),
-            **({"skipped": [asdict(each) for each in passed_over]} if skipped else {}),
+            **({"skipped": not_read} if skipped else {}),
             **({"incomplete": [asdict(each) for each in incomplete]} if skipped else {}),
         }
         sources = {"roots": _root_objects(roots), "written": written}

@@ -71,7 +71,6 @@ class IsolatedReader:
     """
 
     def __init__(self, limits: ReadLimits = DEFAULT_LIMITS, *, ocr: str = "") -> None:
-        require_plugins()
         if ocr:
             require_engine(ocr)
         self._limits = limits
@@ -115,8 +114,10 @@ class IsolatedReader:
     def submit(self, data: bytes, *, name: str, max_bytes: int) -> Iterator[Document]:
         """Let the worker read bytes as soon as it can; return their documents, as `read` does.
 
-        The documents of what was submitted are to be taken in the same order.
+        The documents of what was submitted are to be taken in the same order. Raises `UsageError`
+        if two readers of other packages claim an extension.
         """
+        require_plugins()
         request = _Request(data, name, max_bytes)
         self._waiting.append(request)
         return self._take(request)
