@@ -14,10 +14,10 @@ from crx.bundle.verify import check_bundle
 from crx.bundle.wheelhouse import WheelSources
 from crx.cli.options import json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
-from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model
 from crx.config import resolve
 from crx.errors import Damaged
+from crx.labels import format_size
 
 if TYPE_CHECKING:
     from crx.bundle.verify import CheckedBundle

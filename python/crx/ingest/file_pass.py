@@ -16,12 +16,12 @@ from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, Root, discover, read_content
+from crx.ingest.file_kinds import failure_reason, is_archive_name, promises_text
 from crx.ingest.formats import path_names
 from crx.ingest.found_file import FoundFile
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of
-from crx.ingest.read import failure_reason, is_archive_name, promises_text
 from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.roots import read_skipped

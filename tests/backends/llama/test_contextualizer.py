@@ -24,8 +24,9 @@ from crx.backends.hashed import HashedEmbedder
 from crx.backends.llama import contextualizer as llama
 from crx.backends.llama.contextualizer import Llama
 from crx.backends.llama.options import LlamaOptions
+from crx.cli.plan import load_cost_model
 from crx.context.estimate import plan
-from crx.context_registry import load_contextualizer, load_cost_model
+from crx.context_registry import load_contextualizer
 from crx.registry import load_generator
 from crx.services.compute_usage import Pace, Work
 

@@ -19,9 +19,9 @@ import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.backends.llama.contextualizer import Llama
 from crx.backends.llama.options import LlamaOptions
+from crx.cli.plan import load_cost_model
 from crx.context.estimate import plan
 from crx.context.validate import MAX_CHARS
-from crx.context_registry import load_cost_model
 from crx.types import Chunk, Context, Document
 
 pytestmark = pytest.mark.real_model

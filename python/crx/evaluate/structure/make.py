@@ -24,7 +24,7 @@ from crx.evaluate.structure.commits import commit_candidates
 from crx.evaluate.structure.hiding import Cuts, find_cuts, hide, holds_in_a_row, move
 from crx.evaluate.structure.pages import page_candidates
 from crx.evaluate.structure.texts import captions, headings, man_terms, subjects
-from crx.ingest.read import failure_reason
+from crx.ingest.file_kinds import failure_reason
 from crx.types import Document
 
 # Of so many questions, one more is made.

@@ -13,9 +13,10 @@ from crx.evaluate.datasets import GoldSpan
 from crx.evaluate.structure.answers import find_text, pieces
 from crx.evaluate.structure.candidates import Candidate, is_question, without_number
 from crx.evaluate.structure.texts import term
-from crx.ingest.read import DEFAULT_MAX_BYTES, FORMATS, decompress
+from crx.ingest.file_kinds import DEFAULT_MAX_BYTES
+from crx.ingest.formats import suffix
+from crx.ingest.read import FORMATS, decompress
 from crx.ingest.readers.page_structure import PageStructure, read_page_structure
-from crx.ingest.readers.structure import suffix
 from crx.types import Document
 
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{3,200})\]\(<?([^()\s<>]+)>?(?:\s+[^()\n]*)?\)")

@@ -17,7 +17,7 @@ from itertools import islice
 
 from crx.errors import InputError, SystemFailure
 from crx.ingest.archives import PartlyRead
-from crx.ingest.read import DEFAULT_MAX_BYTES
+from crx.ingest.file_kinds import DEFAULT_MAX_BYTES
 from crx.ingest.readers import require_plugins
 from crx.ingest.readers.scan import require_engine
 from crx.ingest.worker.messages import DEFAULT_LIMITS, FAILURES, ReadLimits, decode_document
