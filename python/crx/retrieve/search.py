@@ -166,8 +166,9 @@ def _count_wanted(search: Search, later: Sequence[RankingRule]) -> int:
 
     A rule that reads all takes what there is.
     """
-    counted = (each for each in later if each.reads < ALL)
-    return max([search.k, *(each.reads for each in counted if _has_work(each, search))])
+    most_first = sorted(later, key=lambda rule: rule.reads, reverse=True)
+    counted = (each for each in most_first if search.k < each.reads < ALL)
+    return next((each.reads for each in counted if _has_work(each, search)), search.k)
 
 
 def _has_work(rule: RankingRule, search: Search) -> bool:
