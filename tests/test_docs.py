@@ -230,14 +230,14 @@ def test_the_question_set_that_is_shown_is_read(folder: Path) -> None:
     (_, corpus), (_, queries), (_, listed), (_, translated) = fenced(guide, "json")
     (folder / "questions" / "corpus.jsonl").write_text(corpus)
     (folder / "questions" / "queries.jsonl").write_text(queries)
-    assert [query.text for query in evaluate.read_set(folder / "questions").queries] == [
+    assert [query.text for query in crx_evaluate.read_set(folder / "questions").queries] == [
         "when does the lease end?"
     ]
     own = folder / "own"
     (own / "contracts").mkdir(parents=True)
     (own / "questions.jsonl").write_text(listed + translated)
     (own / "contracts" / "lease.md").write_text(json.loads(corpus)["text"])
-    query, french = evaluate.read_questions(own).queries
+    query, french = crx_evaluate.read_questions(own).queries
     assert query.gold[0].any[0].doc_id == "contracts/lease.md"
     assert french.lang == "fr > en"
 

@@ -20,10 +20,10 @@ from crx.cli.embedder_speed import list_forms, measure_forms, remembered_seconds
 from crx.cli.options import find_index, index_option, json_option
 from crx.cli.output import colored, print_json, print_line
 from crx.cli.progress import format_duration
-from crx.cli.tables import format_size
 from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 from crx.index.handle import open as open_index
+from crx.labels import format_size
 from crx.models import list_models
 from crx.models.card import read_card
 from crx.models.known import find_better_embedder

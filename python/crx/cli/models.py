@@ -14,10 +14,10 @@ from crx.cli.embedder_speed import measure_speed
 from crx.cli.models_table import as_object, known_object, pin_object, print_models
 from crx.cli.options import json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
-from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError, Unavailable, UsageError
+from crx.labels import format_size
 from crx.models import ModelCard, find_model, list_models, remove_model, verify_model
 from crx.models.adding import add_foreign_model
 from crx.models.card import ModelKind, Pooling, Precision, read_card

@@ -17,7 +17,6 @@ from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, wi
 from crx.context.exchange import Imported, export_contexts, import_contexts
 from crx.context.records import FileContexts, write_contexts
 from crx.context.report import ContextProgress, ContextReport
-from crx.context.run import ContextRun
 from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
 from crx.index.arguments import each_path, require_each
@@ -35,7 +34,6 @@ from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
 from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
 from crx.ingest.worker.messages import ReadLimits
-from crx.jobs.open_workers import open_context_workers, open_embedding_workers
 from crx.protocols import Closeable, Contextualizer, Embedder, Reranker
 from crx.services.prompt import Prompt
 from crx.types import Document, Verification
@@ -208,6 +206,10 @@ class Index(AnsweringIndex):
         the notes of the report repeat it. Raises `ModelError` if less than `min_coverage` of the
         chunks have one in the end, besides what `add` raises.
         """
+        # Imported here: `crx index` looks at unchanged files in less time than this takes.
+        from crx.context.run import ContextRun
+        from crx.jobs.open_workers import open_context_workers
+
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
             # First: beside another writer no model is loaded.
@@ -403,6 +405,10 @@ class Index(AnsweringIndex):
     def _open_workers(self) -> contextlib.AbstractContextManager[EmbeddingPool | None]:
         """Open the workers that embed, None if this process does."""
         count, on = self._settings.workers, self._settings.workers_on
+        if not (count or on):
+            return contextlib.nullcontext()
+        from crx.jobs.open_workers import open_embedding_workers  # as in `contextualize`
+
         return open_embedding_workers(self._built["embedder"], self.embedder, count=count, on=on)
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:

@@ -166,8 +166,9 @@ def _count_wanted(search: Search, later: Sequence[RankingRule]) -> int:
 
     A rule that reads all takes what there is.
     """
-    counted = (each for each in later if each.reads < ALL)
-    return max([search.k, *(each.reads for each in counted if _has_work(each, search))])
+    most_first = sorted(later, key=lambda rule: rule.reads, reverse=True)
+    counted = (each for each in most_first if search.k < each.reads < ALL)
+    return next((each.reads for each in counted if _has_work(each, search)), search.k)
 
 
 def _has_work(rule: RankingRule, search: Search) -> bool:
@@ -202,8 +203,9 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
 
 def _explained(name: str, before: Ranking, after: Search) -> Mapping[str, Ranking]:
     """Return the rankings of a search, with that of a rule which changed the order."""
-    keys = after.ranking.keys
-    if name in after.rankings or np.array_equal(before.keys[np.isin(before.keys, keys)], keys):
+    keys = after.ranking.keys.tolist()
+    kept = set(keys)
+    if name in after.rankings or [key for key in before.keys.tolist() if key in kept] == keys:
         return after.rankings
     return {**after.rankings, name: after.ranking}
 

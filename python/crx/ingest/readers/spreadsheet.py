@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from crx.errors import InputError, NothingToRead
+from crx.ingest.formats import suffix
 from crx.ingest.readers import sheet_values, sheet_xls, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
@@ -23,7 +24,6 @@ from crx.ingest.readers.file_title import name_title, squeeze
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.sheet_cells import SheetCells
 from crx.ingest.readers.sheet_text import SheetText
-from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
 from crx.ingest.unread_parts import describe_unread
 from crx.plugins import load_format
