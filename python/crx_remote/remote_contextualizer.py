@@ -20,11 +20,12 @@ from crx.context.chunk_groups import GroupPrompt, LineCounts, read_form
 from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.services.destination import Destination
-from crx.services.metering import Estimate, Meter, Price, ServiceUsage
 from crx.services.prompt import Prompt
+from crx.services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Context, Document
 from crx_remote.completion import Completion
 from crx_remote.errors import refuse_below
+from crx_remote.metering import Meter, Price
 from crx_remote.notices import SLOW_S, ServiceNotices, ignore_notice
 from crx_remote.remote_requests import (
     ChunkRequests,

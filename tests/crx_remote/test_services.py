@@ -23,7 +23,7 @@ from remote_contexts import make_claude
 import crx
 from crx.cli import run
 from crx.errors import ModelError, UsageError
-from crx.services.metering import ServiceUsage
+from crx.services.service_usage import ServiceUsage
 from crx_remote.claude.contextualizer import Claude
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")

@@ -19,10 +19,10 @@ from messages_server import KEY, MessagesServer, serving
 from remote_contexts import make_claude, make_openai
 
 from crx.errors import UsageError
-from crx.services.metering import Price
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.claude.pricing import ClaudePricing
+from crx_remote.metering import Price
 from crx_remote.remote_requests import TokenLimit
 from crx_remote.retry import RetryPolicy
 

@@ -36,7 +36,7 @@ from crx.context.excerpts import Excerpt, excerpts
 from crx.context.validate import ContextValidator
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
-from crx.services.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
+from crx.services.compute_usage import ComputeUsage
 from crx.services.prompt import Prompt
 from crx.thread_count import thread_count
 from crx.types import Chunk, Context, Document
@@ -46,6 +46,7 @@ from crx_runtimes.llama.chat_template import PLAIN
 from crx_runtimes.llama.model_file import check_model_file, file_digest
 from crx_runtimes.llama.options import OPTION_TYPES, LlamaOptions, make_options
 from crx_runtimes.model_process import ModelProcess
+from crx_runtimes.pace import PromptLengths, estimate_seconds
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.
 REVISION = 4

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx.errors import BudgetSpent, UsageError
-from crx.services.metering import Meter, Price, ServiceUsage, parse_dollars, parse_price
+from crx.services.service_usage import ServiceUsage, parse_dollars
+from crx_remote.metering import Meter, Price, parse_price
 
 PRICE = Price(input=1, output=5, read=0.1, written=1.25, written_hour=2)
 
