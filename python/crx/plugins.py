@@ -30,6 +30,7 @@ SHIPPED = {
         "eval": ("crx_evaluate.commands:command", "eval"),
         "mcp": ("crx_serve.commands.mcp:command", "mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
+        "watch": ("crx_serve.commands.watch:command", "serve"),
     },
     "crx.contextualizers": {
         "claude": ("crx_remote.claude.contextualizer:load_contextualizer", "claude"),

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.errors import Locked, ModelError
-from crx.watch import BackgroundEmbedder, background
-from crx.watch.battery import is_on_battery
+from crx_serve.watch import BackgroundEmbedder, background
+from crx_serve.watch.battery import is_on_battery
 
 PATIENCE_S = 60.0
 

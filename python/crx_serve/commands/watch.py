@@ -22,10 +22,10 @@ from crx.cli.options import (
 from crx.cli.output import print_json_line, print_line, print_note
 from crx.index import handle
 from crx.protocols import Remote
-from crx.watch import BackgroundEmbedder, Watcher
+from crx_serve.watch import BackgroundEmbedder, Watcher
 
 if TYPE_CHECKING:
-    from crx.watch import Visit
+    from crx_serve.watch import Visit
 
 
 @click.command()

@@ -16,8 +16,8 @@ import pytest
 
 import crx
 from crx.errors import UsageError
-from crx.watch import Visit, Watcher
-from crx.watch.watcher import describe_watch_error
+from crx_serve.watch import Visit, Watcher
+from crx_serve.watch.watcher import describe_watch_error
 
 SETTINGS = {"embedder": "hashed"}
 PATIENCE_S = 60.0
@@ -245,8 +245,8 @@ def test_what_cannot_be_watched_is_swept(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(errno.ENOSPC, "No space left on device")
         yield set()
 
-    monkeypatch.setattr("crx.watch.watcher.watch", refuse)
-    monkeypatch.setattr("crx.watch.watcher.POLL_EVERY_S", 0.1)
+    monkeypatch.setattr("crx_serve.watch.watcher.watch", refuse)
+    monkeypatch.setattr("crx_serve.watch.watcher.POLL_EVERY_S", 0.1)
     with watching(tmp_path) as (folder, index, watched):
         (folder / "second.md").write_text("words\n")
         watched.wait_for(lambda: "second.md" in names(index))
@@ -277,7 +277,7 @@ def test_errors_of_the_system_say_which_limit_is_reached(error: Exception, words
 def test_a_visit_leaves_many_chunks_to_others_and_embeds_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.watch.watcher.FEW_CHUNKS", 1)
+    monkeypatch.setattr("crx_serve.watch.watcher.FEW_CHUNKS", 1)
     folder = tmp_path / "notes"
     folder.mkdir()
     visits: list[Visit] = []

@@ -13,7 +13,7 @@ from crx.errors import CrxError, Locked, NotAnIndex
 from crx.index.handle import Index
 from crx.ingest.embed_pending import MadeVectors
 from crx.protocols import Remote
-from crx.watch.battery import is_on_battery
+from crx_serve.watch.battery import is_on_battery
 
 # Seconds of embedding whose vectors are stored together, which takes the writer's lock.
 ROUND_S = 20.0

@@ -23,7 +23,7 @@ from crx.ingest.file_systems import any_is_remote
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.report import Progress, Report
 from crx.protocols import Remote
-from crx.watch.events import EventFilter
+from crx_serve.watch.events import EventFilter
 
 SWEEP_EVERY_S = 900.0
 # Seconds between sweeps when the system reports no events.
