@@ -16,7 +16,8 @@ import click
 import pytest
 
 import crx
-from crx import errors, evaluate
+import crx_evaluate
+from crx import errors
 from crx.cli import cli
 from crx.config import ENVIRONMENT, describe, resolve, trust
 from crx.models import list_models
@@ -143,7 +144,7 @@ def test_every_public_name_is_on_the_site(site: Path) -> None:
     text = (site / "reference" / "python.html").read_text(encoding="utf-8")
     anchors = set(re.findall(r'id="crx\.(?:errors\.)?(\w+)"', text))
     assert set(crx.__all__) <= anchors
-    assert set(evaluate.__all__) <= set(re.findall(r'id="crx\.evaluate\.(?:\w+\.)*(\w+)"', text))
+    assert set(crx_evaluate.__all__) <= set(re.findall(r'id="crx_evaluate\.(?:\w+\.)*(\w+)"', text))
 
 
 def test_the_site_asks_for_nothing_outside_itself(site: Path) -> None:
@@ -229,14 +230,14 @@ def test_the_question_set_that_is_shown_is_read(folder: Path) -> None:
     (_, corpus), (_, queries), (_, listed), (_, translated) = fenced(guide, "json")
     (folder / "questions" / "corpus.jsonl").write_text(corpus)
     (folder / "questions" / "queries.jsonl").write_text(queries)
-    assert [query.text for query in evaluate.read_set(folder / "questions").queries] == [
+    assert [query.text for query in crx_evaluate.read_set(folder / "questions").queries] == [
         "when does the lease end?"
     ]
     own = folder / "own"
     (own / "contracts").mkdir(parents=True)
     (own / "questions.jsonl").write_text(listed + translated)
     (own / "contracts" / "lease.md").write_text(json.loads(corpus)["text"])
-    query, french = evaluate.read_questions(own).queries
+    query, french = crx_evaluate.read_questions(own).queries
     assert query.gold[0].any[0].doc_id == "contracts/lease.md"
     assert french.lang == "fr > en"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from crx.workers.assignments import CHARS_AHEAD, Assignments
+from crx_engines.pools.assignments import CHARS_AHEAD, Assignments
 
 AHEAD = 3
 

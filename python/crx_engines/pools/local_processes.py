@@ -13,10 +13,10 @@ from typing import Generic
 
 from crx.errors import ModelError
 from crx.workers.child import Child
-from crx.workers.job import Answer, Job, Task
 from crx.workers.messages import ChildLost, Message
 from crx.workers.supervisor import OUT_OF_TURN, ChildRefused, require_ready
-from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx_engines.pools.job import Answer, Job, Task
+from crx_engines.pools.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
 
 @dataclass(slots=True)

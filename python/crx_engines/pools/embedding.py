@@ -15,9 +15,9 @@ from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embedding_pool import EmbeddedBatch, TextBatch, TextsLost
 from crx.services.destination import Destination
 from crx.workers.child import child_command
-from crx.workers.job import serve_job, use_threads
 from crx.workers.messages import Message
-from crx.workers.pool import MAX_LOSSES, WAIT_S, TaskAnswer, TaskLost, WorkerPool
+from crx_engines.pools.job import serve_job, use_threads
+from crx_engines.pools.pool import MAX_LOSSES, WAIT_S, TaskAnswer, TaskLost, WorkerPool
 
 # A worker that loads its model or embeds a batch is silent. It is taken for lost after these
 # seconds and one for each thousand characters that it was sent: far slower than any model.
@@ -47,7 +47,7 @@ class EmbeddingJob:
 
     @property
     def command(self) -> Sequence[str]:
-        return child_command("crx.jobs.embedding")
+        return child_command("crx_engines.pools.embedding")
 
     def with_threads(self, threads: int) -> EmbeddingJob:
         return replace(self, threads=threads)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Generic
 
-from crx.workers.job import Task
+from crx_engines.pools.job import Task
 
 # Characters of text that a worker is given ahead: they fit into a pipe.
 CHARS_AHEAD = 200_000

@@ -14,9 +14,9 @@ from equal_indexes import read_tables
 
 import crx
 from crx.errors import Offline, UsageError
-from crx.jobs import embedding
-from crx.workers.job import Job
-from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx_engines.pools import embedding
+from crx_engines.pools.job import Job
+from crx_engines.pools.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
 SETTINGS = {"embedder": "hashed:max_tokens=64", "chunk_chars": 60}
 

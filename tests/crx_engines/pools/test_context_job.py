@@ -9,11 +9,11 @@ import pytest
 
 from crx.context.documents import DocumentTask
 from crx.errors import ModelError
-from crx.jobs import contexts
-from crx.jobs.contexts import ContextJob, NumberedTask, WrittenContext, decode_context_job
 from crx.services.compute_usage import ComputeUsage, Pace
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document, Mark
+from crx_engines.pools import contexts
+from crx_engines.pools.contexts import ContextJob, NumberedTask, WrittenContext, decode_context_job
 from crx_runtimes.fake.contextualizer import Fake
 
 TEXT = "# Terms\n\nThe buyer pays.\n\nThe seller delivers."

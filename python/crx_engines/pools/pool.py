@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Generic
 
 from crx.errors import ModelError
-from crx.workers.assignments import Assignments
-from crx.workers.job import Answer, Job, Task
-from crx.workers.transport import WorkerAnswer, WorkerLost, WorkerReady, WorkerTransport
+from crx_engines.pools.assignments import Assignments
+from crx_engines.pools.job import Answer, Job, Task
+from crx_engines.pools.transport import WorkerAnswer, WorkerLost, WorkerReady, WorkerTransport
 
 # Workers lost in a row before they had loaded the model.
 MAX_FAILED_STARTS = 3

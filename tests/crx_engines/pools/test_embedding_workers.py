@@ -10,9 +10,9 @@ import pytest
 from crx.errors import ModelError
 from crx.ingest.embed import Situated
 from crx.ingest.embedding_pool import TextBatch, TextsLost
-from crx.jobs.embedding import EmbeddedRows, EmbeddingJob, EmbeddingWorkers
-from crx.workers.pool import MAX_FAILED_STARTS, WorkerPool
-from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx_engines.pools.embedding import EmbeddedRows, EmbeddingJob, EmbeddingWorkers
+from crx_engines.pools.pool import MAX_FAILED_STARTS, WorkerPool
+from crx_engines.pools.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 
 
 class Mortal:

@@ -10,16 +10,16 @@ from crx import context_registry, plugins
 from crx.config.settings import refuse_offline
 from crx.context.sources import ContextRouter
 from crx.errors import Offline, UsageError
-from crx.jobs.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
-from crx.jobs.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers
 from crx.protocols import Closeable, Embedder, Remote
 from crx.services.destination import Destination
 from crx.services.prompt import Prompt
 from crx.thread_count import thread_count
-from crx.workers.job import Answer, Job, Task
-from crx.workers.local_processes import LocalProcesses
-from crx.workers.pool import WorkerPool
-from crx.workers.transport import WorkerTransport
+from crx_engines.pools.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
+from crx_engines.pools.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers
+from crx_engines.pools.job import Answer, Job, Task
+from crx_engines.pools.local_processes import LocalProcesses
+from crx_engines.pools.pool import WorkerPool
+from crx_engines.pools.transport import WorkerTransport
 
 # The entry points that open a transport: named by the scheme of its address, called with the
 # address and the job, they return a `WorkerTransport`.
@@ -29,18 +29,14 @@ TRANSPORTS = "crx.workers"
 @contextlib.contextmanager
 def open_embedding_workers(
     spec: str, embedder: Embedder, *, count: int, on: str
-) -> Iterator[EmbeddingWorkers | None]:
+) -> Iterator[EmbeddingWorkers]:
     """Yield workers that embed, none of which runs yet, and end them.
 
-    Yields None if none are asked for (no `count` and no `on`), or if the embedder makes no vectors.
     `spec` is the specification of the embedder. The threads of this process are shared out among
     `count` local workers. `on` is the address of a transport, "" for processes of this machine.
     Raises `UsageError` for an embedder on a server, which needs no workers, and for an address that
     no installed package opens, `SystemFailure` for a cluster that cannot be reached, and `Offline`.
     """
-    if not (count or on) or not embedder.dimensions:
-        yield None
-        return
     if isinstance(embedder, Remote):
         raise UsageError(
             f"{spec}: is on a server, and workers load models of their own; set workers = 0"

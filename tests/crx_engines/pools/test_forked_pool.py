@@ -11,11 +11,11 @@ from forked import call_in_fork
 
 from crx.ingest.embed import Situated
 from crx.ingest.embedding_pool import TextBatch
-from crx.jobs.embedding import EmbeddedRows, EmbeddingJob
 from crx.registry import load_embedder
 from crx.workers.child import Child
-from crx.workers.local_processes import LocalProcesses
-from crx.workers.pool import TaskAnswer, WorkerPool
+from crx_engines.pools.embedding import EmbeddedRows, EmbeddingJob
+from crx_engines.pools.local_processes import LocalProcesses
+from crx_engines.pools.pool import TaskAnswer, WorkerPool
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

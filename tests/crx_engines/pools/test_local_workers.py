@@ -14,8 +14,8 @@ from equal_indexes import read_tables
 import crx
 from crx.errors import ModelError, UsageError
 from crx.ingest.report import Progress
-from crx.jobs.open_workers import threads_of_each
 from crx.workers.child import Child
+from crx_engines.pools.open_workers import threads_of_each
 
 QUERIES = ("what does whale 7 eat?", "feed_3", "krill800")
 

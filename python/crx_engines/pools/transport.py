@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, runtime_checkable
 
-from crx.workers.job import Answer, TaskIn
+from crx_engines.pools.job import Answer, TaskIn
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from crx.services.destination import Destination
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx.workers.child import child_command
-from crx.workers.job import serve_job, use_threads
 from crx.workers.messages import Message
-from crx.workers.pool import MAX_LOSSES, WAIT_S, TaskAnswer, TaskLost, WorkerPool
+from crx_engines.pools.job import serve_job, use_threads
+from crx_engines.pools.pool import MAX_LOSSES, WAIT_S, TaskAnswer, TaskLost, WorkerPool
 
 # A worker is silent while it reads a document. The process of a local model, which the worker
 # supervises, is replaced much sooner.
@@ -73,7 +73,7 @@ class ContextJob:
 
     @property
     def command(self) -> Sequence[str]:
-        return child_command("crx.jobs.contexts")
+        return child_command("crx_engines.pools.contexts")
 
     def with_threads(self, threads: int) -> ContextJob:
         return replace(self, threads=threads)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from whale_documents import write_whales
 
-from crx.workers import local_processes
 from crx.workers.child import Child
+from crx_engines.pools import local_processes
 
 _DEADLY = """
 import os, signal

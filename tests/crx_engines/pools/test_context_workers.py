@@ -16,7 +16,9 @@ import crx
 from crx.context.documents import DocumentTask
 from crx.context.report import ContextProgress, ContextReport
 from crx.errors import ModelError, UsageError
-from crx.jobs.contexts import (
+from crx.types import Chunk, Context, Document
+from crx.workers.child import Child
+from crx_engines.pools.contexts import (
     DOCUMENTS_AHEAD,
     MAX_LOST_CHUNKS,
     ContextJob,
@@ -24,10 +26,8 @@ from crx.jobs.contexts import (
     NumberedTask,
     WrittenContext,
 )
-from crx.types import Chunk, Context, Document
-from crx.workers.child import Child
-from crx.workers.pool import MAX_LOSSES, WorkerPool
-from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx_engines.pools.pool import MAX_LOSSES, WorkerPool
+from crx_engines.pools.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 from crx_runtimes.fake.contextualizer import Fake
 
 SETTINGS = {"embedder": "hashed:max_tokens=64", "chunk_chars": 120}
