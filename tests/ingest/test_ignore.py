@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -94,3 +95,89 @@ def test_a_hostile_setting_of_skipped_folders_takes_no_time() -> None:
     started = time.process_time()
     assert patterns.match("a" * 250, inside=(), beside=()) == ""
     assert time.process_time() - started < 1
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a file that is ignored by each of the ways that git has."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    top = tmp_path / "repository"
+    (tmp_path / "home").mkdir()
+    git(tmp_path, "init", "-q", str(top))
+    for name in ("kept.md", "info.md", "own.md", "user.md", "marked.md"):
+        (top / name).write_text("text")
+    (top / ".git" / "info" / "exclude").write_text("info.md\n")
+    (top / ".gitignore").write_bytes(b"\xef\xbb\xbfmarked.md\n")
+    return top
+
+
+def git(folder: Path, *words: str) -> str:
+    run = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True)
+    return run.stdout
+
+
+def assert_same_as_git(top: Path) -> None:
+    """Compare the files that are found with those that git lists."""
+    listed = git(top, "ls-files", "-co", "--exclude-standard").split()
+    found = discover([Root.at(top)])
+    assert not found.unreachable
+    names = {str(file.path.relative_to(top)) for file in found.files}
+    assert names == {name for name in listed if not name.startswith(".")}
+
+
+@pytest.mark.parametrize("name", [".gitconfig", ".config/git/config", ".config/git/ignore"])
+def test_what_git_ignores_by_the_configuration_of_the_user_is_left_out(
+    repository: Path, tmp_path: Path, name: str
+) -> None:
+    patterns = tmp_path / "home" / "patterns"
+    config = tmp_path / "home" / name
+    config.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith("ignore"):
+        config.write_text("user.md\n")
+    else:
+        patterns.write_text("user.md\n")
+        (tmp_path / "dotfiles").write_text(
+            '[user]\n\texcludesFile = no\n[core]\n\tExcludesFile = "~/patterns" ; mine\n'
+        )
+        config.symlink_to(tmp_path / "dotfiles")
+    assert_same_as_git(repository)
+    assert not any(file.path.name == "user.md" for file in discover([Root.at(repository)]).files)
+
+
+def test_the_configuration_of_a_repository_counts_for_its_worktrees(
+    repository: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "patterns").write_text("own.md\n")
+    git(repository, "config", "core.excludesFile", str(tmp_path / "patterns"))
+    assert_same_as_git(repository)
+    git(
+        repository, "-c", "user.name=a", "-c", "user.email=b", "commit", "--allow-empty", "-qm", "c"
+    )
+    git(repository, "worktree", "add", "-q", str(tmp_path / "tree"))
+    for name in ("kept.md", "info.md", "own.md"):
+        (tmp_path / "tree" / name).write_text("text")
+    assert_same_as_git(tmp_path / "tree")
+    assert [file.path.name for file in discover([Root.at(tmp_path / "tree")]).files] == ["kept.md"]
+
+
+def test_what_a_foreign_repository_names_is_read_only_if_it_is_a_file(
+    repository: Path, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    git(repository, "config", "core.excludesFile", str(tmp_path / "pipe"))
+    assert reasons(discover([Root.at(repository)])) == ["pipe: is not a file"]
+    git(repository, "config", "core.excludesFile", "/missing")
+    (repository / ".git" / "info" / "exclude").unlink()
+    (repository / ".git" / "info" / "exclude").symlink_to("/dev/zero")
+    expected = ["exclude: is a link; links are not followed"]
+    assert reasons(discover([Root.at(repository)])) == expected
+
+
+@pytest.mark.parametrize("text", ["", "gitdir:", "gitdir: /missing", "gitdir: \0", "no"])
+def test_a_damaged_git_file_ignores_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".git").write_text(text)
+    (tmp_path / "a.md").write_text("text")
+    assert [file.path.name for file in discover([Root.at(tmp_path)]).files] == ["a.md"]

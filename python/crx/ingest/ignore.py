@@ -2,8 +2,9 @@
 
 An entry is left out if it is hidden or an index, if an exclude matches it, or if the last matching
 line of the ignore files ignores it. `.gitignore`, `.ignore` and `.crxignore` count in this order of
-increasing precedence, and the files of a deeper folder override those of the folders above. What
-they take back with `!` is not left out as a folder of build products either.
+increasing precedence, and the files of a deeper folder override those of the folders above; below
+them all are the files that git reads for the repository. What they take back with `!` is not left
+out as a folder of build products either.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crx import _native
+from crx.ingest.git_excludes import exclude_files
 from crx.ingest.paths import compile_glob, escape_path, readable
 
 IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
@@ -122,15 +124,15 @@ def _judge(chain: Sequence[_Patterns], path: str, *, folder: bool) -> Verdict:
 
 
 def _read_patterns(folder: str, names: Sequence[str]) -> Iterator[_Patterns]:
-    for name in IGNORE_FILES:
-        if name in names:
-            path = os.path.join(folder, name)
-            lines = _read(path).decode("utf-8", errors="replace").splitlines()
-            try:
-                patterns = _native.IgnorePatterns(lines)
-            except ValueError as why:
-                raise OSError(errno.EINVAL, str(why), path) from None
-            yield _Patterns(folder, patterns, f"ignored by {escape_path(path)}")
+    files = list(exclude_files(folder, _read)) if ".git" in names else []
+    files += [os.path.join(folder, name) for name in IGNORE_FILES if name in names]
+    for path in files:
+        lines = _read(path).decode("utf-8-sig", errors="replace").splitlines()
+        try:
+            patterns = _native.IgnorePatterns(lines)
+        except ValueError as why:
+            raise OSError(errno.EINVAL, str(why), path) from None
+        yield _Patterns(folder, patterns, f"ignored by {escape_path(path)}")
 
 
 def _read(path: str) -> bytes:

@@ -70,10 +70,30 @@ def test_an_option_that_documents_hold_is_searched_for(index: crx.Index, tmp_pat
     index.add(tmp_path / "docs")
     result = index.search("town budget -draft")
     assert Path(result.hits[0].uri).name == "town.md"
-    assert result.notes == (
-        'documents have "-draft", so it is searched for; -"draft" leaves it out',
-    )
+    assert result.notes == ('searched for "-draft", which documents have; -"draft" leaves it out',)
     assert found(index, 'town budget -"draft"') == set(TEXTS) - {"draft.md", "notes.md"}
+
+
+def test_options_that_documents_hold_are_named_together(index: crx.Index, tmp_path: Path) -> None:
+    (tmp_path / "docs" / "town.md").write_text("# Town\n\n`town budget -draft -final FILE` reads.")
+    index.add(tmp_path / "docs")
+    assert index.search("town budget -draft -final").notes == (
+        'searched for "-draft" and "-final", which documents have; -"draft" leaves it out',
+    )
+
+
+@pytest.mark.parametrize("query", ["budget NOT draft", "budget AND NOT draft"])
+def test_a_word_after_not_is_no_exclusion_and_a_note_says_so(index: crx.Index, query: str) -> None:
+    assert index.search(query).notes == (
+        '"NOT" is searched for as a word; -draft leaves out passages that hold draft',
+    )
+
+
+@pytest.mark.parametrize(
+    "query", ["budget not draft", "BUDGET NOT DRAFT", "NOT draft", "the budget is NOT in the draft"]
+)
+def test_a_not_that_is_no_operator_is_not_told(index: crx.Index, query: str) -> None:
+    assert index.search(query).notes == ()
 
 
 def test_a_word_with_a_dash_before_it_is_no_option(index: crx.Index, tmp_path: Path) -> None:

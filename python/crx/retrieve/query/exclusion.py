@@ -25,20 +25,27 @@ _DEEPER = 4
 _DEEPEST = 40_000
 # Chunks in which an option is looked for: those of the whole query, which has its words.
 _OPTION_DEPTH = 50
+# Elsewhere an operator. The emphasised word of a question has more than one word after it.
+_NOT = re.compile(r"(?<=\S )NOT (?P<word>\w[^\s\"]*|\"[^\"]+\")$")
 
 
 def parse_query(search: Search) -> Search:
     """Return the search with the words of its query, and what it excludes.
 
-    An option of a command, such as `-crf`, is searched for if a document has it.
+    An option of a command, such as `-crf`, is searched for if a document has it. `NOT draft` is no
+    operator, and a note names the one to use.
     """
+    if (negated := _NOT.search(search.query)) and not search.query.isupper():
+        word = negated["word"]
+        note = f'"NOT" is searched for as a word; -{word} leaves out passages that hold {word}'
+        search = search.noting(Note(note, "query"))
     words = parse_words(search.query)
     if not words.excluded:
         return search
     if options := _options_of_documents(search, words.options):
         words = parse_words(search.query, kept=options)
         quoted = " and ".join(f'"-{each}"' for each in options)
-        note = f'documents have {quoted}, so it is searched for; -"{options[0]}" leaves it out'
+        note = f'searched for {quoted}, which documents have; -"{options[0]}" leaves it out'
         search = search.noting(Note(note, "query"))
     return search._replace(query=words.text, excluded=words.excluded)
 
