@@ -92,7 +92,10 @@ SHIPPED = {
         "st": ("crx_runtimes.sentence_transformers:load_reranker", "st"),
     },
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
-    "crx.sheets": {"ods": ("crx_formats.ods", "formats")},
+    "crx.sheets": {
+        "ods": ("crx_formats.ods", "formats"),
+        "xls": ("crx_formats.xls:open_xls", "formats"),
+    },
     "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }
 # At least two characters: one is a drive of Windows.

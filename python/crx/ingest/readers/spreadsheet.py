@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from crx.errors import InputError, NothingToRead
-from crx.ingest.readers import sheet_values, sheet_xls, sheet_xlsx, xml_package
+from crx.errors import InputError, MissingExtra, NothingToRead
+from crx.ingest.readers import sheet_values, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
 from crx.ingest.readers.file_title import name_title, squeeze
@@ -24,7 +24,7 @@ from crx.ingest.readers.sheet_text import SheetText
 from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
 from crx.ingest.unread_parts import describe_unread
-from crx.plugins import load_format
+from crx.plugins import load_format, load_shipped
 from crx.types import Document, Scalar
 
 extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
@@ -96,7 +96,12 @@ def _read_archive(
 def _read_xls(data: bytes, left_out: LeftOut) -> tuple[list[SheetCells], list[str]]:
     """Return the sheets of a workbook of before 2007, and the damaged ones."""
     try:
-        book = sheet_xls.open_xls(data)
+        open_xls = load_shipped("crx.sheets", "xls")
+    except MissingExtra as missing:
+        left_out.add("number formats", f'are read after pip install "crx[{missing.extra}]"')
+        return sheet_values.read_sheets(data)
+    try:
+        book = open_xls(data)
         return _read_each(
             book.names, [partial(book.read_sheet, at) for at in range(len(book.names))]
         )
