@@ -147,7 +147,7 @@ VICTIM = """
 import sys
 import crx
 from crx_remote.claude.contextualizer import Claude, ClaudeContexts
-from crx.context import validate
+from crx_contexts import validate
 
 validate.MIN_SPECIFIC = 0
 validate.MIN_SPECIFIC_SHARE = 0.0

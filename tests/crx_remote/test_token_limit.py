@@ -136,7 +136,7 @@ def test_an_option_below_its_minimum_is_refused(
 def test_a_text_is_accepted_for_three_chunks_of_a_document_and_not_of_each_part(
     narrow: Narrow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.context.validate.MAX_SHARED", 3)
+    monkeypatch.setattr("crx_contexts.validate.MAX_SHARED", 3)
     doc = document()
     narrow.server.answer = lambda body: f"the part of the whole that begins with {NUMBERS[0]}"
     outcomes = [context.outcome for context in narrow.make().situate(doc, paragraphs(doc))]

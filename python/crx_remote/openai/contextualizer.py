@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any
 
 from crx.backends.options import typed_options
-from crx.context.chunk_groups import GroupPrompt
-from crx.context.excerpts import Excerpt
 from crx.services.prompt import Prompt
 from crx.services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Document
+from crx_contexts.chunk_groups import GroupPrompt
+from crx_contexts.excerpts import Excerpt
 from crx_remote.errors import refuse_below
 from crx_remote.metering import Price, parse_price
 from crx_remote.openai.client import OpenAIClient

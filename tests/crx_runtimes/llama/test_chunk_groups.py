@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crx.context.chunk_groups import lines_grammar
 from crx.errors import UsageError
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Document
+from crx_contexts.chunk_groups import lines_grammar
 
 if TYPE_CHECKING:
     from crx_runtimes.llama.session import Session

@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 
-from crx.context.chunk_prompt import Answers, Ask, ChunkPrompt
 from crx.context.outline import Outliner
-from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
+from crx_contexts.chunk_prompt import Answers, Ask, ChunkPrompt
+from crx_contexts.validate import ContextValidator
 
 # Chunks and tokens of a group; a chunk of more tokens is a group of its own.
 CHUNKS_PER_GROUP = 6

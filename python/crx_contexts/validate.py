@@ -15,15 +15,15 @@ from functools import cached_property
 
 from crx.context.controls import has_controls, is_unreadable
 from crx.context.outline import Outliner
-from crx.context.vocabulary import (
+from crx.services.prompt import FIRMER, Prompt
+from crx.types import Chunk, Context, Document
+from crx_contexts.vocabulary import (
     DocumentVocabulary,
     is_dense,
     ngrams,
     split_sentences,
     split_units,
 )
-from crx.services.prompt import FIRMER, Prompt
-from crx.types import Chunk, Context, Document
 
 _PREAMBLE = re.compile(
     r"""

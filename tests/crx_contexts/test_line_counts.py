@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.context.chunk_groups import LineCounts
+from crx_contexts.chunk_groups import LineCounts
 
 
 @pytest.mark.parametrize(

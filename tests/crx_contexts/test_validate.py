@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.validate import MAX_CHARS, ContextValidator, tidy
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document, Mark
+from crx_contexts.validate import MAX_CHARS, ContextValidator, tidy
 
 CHUNK_TEXT = "Revenue grew by 3% over the previous quarter, driven by orders from hospitals."
 TEXT = f"""ACME Corp filed this report with Berlin's regulator on 30 June 2023.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from crx.context.chunk_groups import (
+from crx.types import Chunk
+from crx_contexts.chunk_groups import (
     CHUNKS_PER_GROUP,
     GroupPrompt,
     format_chunks,
     parse_lines,
     split_chunk_groups,
 )
-from crx.types import Chunk
 
 
 def chunks_of(sections: list[int], *, size: int = 10) -> list[Chunk]:

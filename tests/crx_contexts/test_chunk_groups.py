@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crx.context.chunk_groups import GroupContextualizer, GroupPrompt, LineCounts
-from crx.context.chunk_prompt import Answers, ChunkPrompt
 from crx.types import Chunk, Context, Document
+from crx_contexts.chunk_groups import GroupContextualizer, GroupPrompt, LineCounts
+from crx_contexts.chunk_prompt import Answers, ChunkPrompt
 
 SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")
 PARAGRAPHS = [

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.excerpts import GAP, excerpts
 from crx.types import Chunk, Document, Mark
+from crx_contexts.excerpts import GAP, excerpts
 
 
 def words(texts: Sequence[str]) -> list[int]:
