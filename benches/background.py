@@ -27,7 +27,7 @@ from harness import commit, processor
 from serve import HttpSearch, documents, serving, vocabulary
 
 import crx
-from crx.watch.background import BackgroundEmbedder
+from crx_serve.watch.background import BackgroundEmbedder
 
 PAUSE_S = 0.1
 WARM_UP = 5

@@ -44,7 +44,7 @@ def _interruptible() -> None:
 @pytest.fixture
 def accept_generic_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accept contexts without content, and one for many chunks, as the test models write them."""
-    monkeypatch.setattr("crx.context.validate.MIN_SPECIFIC", 0)
-    monkeypatch.setattr("crx.context.validate.MIN_SPECIFIC_SHARE", 0.0)
-    monkeypatch.setattr("crx.context.validate.MIN_FROM_CHUNK", 0)
-    monkeypatch.setattr("crx.context.validate.MAX_SHARED", 10**6)
+    monkeypatch.setattr("crx_contexts.validate.MIN_SPECIFIC", 0)
+    monkeypatch.setattr("crx_contexts.validate.MIN_SPECIFIC_SHARE", 0.0)
+    monkeypatch.setattr("crx_contexts.validate.MIN_FROM_CHUNK", 0)
+    monkeypatch.setattr("crx_contexts.validate.MAX_SHARED", 10**6)

@@ -12,7 +12,7 @@ import pytest
 import crx
 from crx import context_registry, plugins
 from crx.cli import run
-from crx.errors import ModelError, UsageError
+from crx.errors import MissingExtra, ModelError, UsageError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -142,6 +142,20 @@ def test_a_command_whose_package_is_missing_names_the_extra(
         assert run(arguments) == 2
         error = capsys.readouterr().err
         assert error.endswith(f'is not installed; pip install "crx[{extra}]"\n')
+
+
+@pytest.mark.parametrize(
+    ("group", "name"), [(group, name) for group, each in plugins.SHIPPED.items() for name in each]
+)
+def test_what_a_missing_package_adds_names_the_extra(
+    group: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, extra = plugins.SHIPPED[group][name]
+    module = target.partition(":")[0]
+    for each in (module.partition(".")[0], module):
+        monkeypatch.setitem(sys.modules, each, None)
+    with pytest.raises(MissingExtra, match=re.escape(f'pip install "crx[{extra}]"')):
+        plugins.load_shipped(group, name)
 
 
 def test_a_package_of_another_version_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from crx.context.chunk_groups import LINE_CHARS, GroupContextualizer, GroupPrompt
 from crx.context.outline import Outliner
-from crx.context.vocabulary import DocumentVocabulary
 from crx.ingest.read import read_bytes
 from crx.ingest.split import sections_at
 from crx.types import Chunk, Document
+from crx_contexts.chunk_groups import LINE_CHARS, GroupContextualizer, GroupPrompt
+from crx_contexts.vocabulary import DocumentVocabulary
 from crx_runtimes.llama.chat_template import read_template
 from crx_runtimes.llama.model import LlamaModel, NativeLog
 from crx_runtimes.llama.prompt_tokens import PromptTokenizer

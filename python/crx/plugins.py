@@ -32,6 +32,7 @@ SHIPPED = {
         "eval": ("crx_evaluate.commands:command", "eval"),
         "mcp": ("crx_serve.commands.mcp:command", "mcp"),
         "serve": ("crx_serve.commands.serve:command", "serve"),
+        "watch": ("crx_serve.commands.watch:command", "serve"),
     },
     "crx.contextualizers": {
         "claude": ("crx_remote.claude.contextualizer:load_contextualizer", "claude"),
@@ -71,6 +72,7 @@ SHIPPED = {
     },
     "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
     "crx.openers": {"database": ("crx_engines.engine.opened:open_address", "postgres")},
+    "crx.pools": {"workers": ("crx_engines.pools.open_workers", "ray")},
     "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
     "crx.readers": {
@@ -92,7 +94,10 @@ SHIPPED = {
         "st": ("crx_runtimes.sentence_transformers:load_reranker", "st"),
     },
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
-    "crx.sheets": {"ods": ("crx_formats.ods", "formats")},
+    "crx.sheets": {
+        "ods": ("crx_formats.ods", "formats"),
+        "xls": ("crx_formats.xls:open_xls", "formats"),
+    },
     "crx.workers": {"ray": ("crx_engines.ray.ray_actors:open_ray", "ray")},
 }
 # At least two characters: one is a drive of Windows.

@@ -18,9 +18,9 @@ from crx.types import Chunk, Context, Document
 if TYPE_CHECKING:
     from crx.services.compute_usage import ComputeUsage
     from crx.services.destination import Destination
-    from crx.services.metering import Estimate, ServiceUsage
     from crx.services.pending_jobs import PendingJobs
     from crx.services.prompt import Prompt
+    from crx.services.service_usage import Estimate, ServiceUsage
 
 
 @runtime_checkable

@@ -9,8 +9,9 @@ from functools import partial
 
 from crx.backends.options import token_limit_message
 from crx.errors import ModelError
-from crx.services.metering import Meter, Reservation, ServiceUsage
+from crx.services.service_usage import ServiceUsage
 from crx_remote.errors import RequestFailed, TransientError
+from crx_remote.metering import Meter, Reservation
 from crx_remote.notices import SLOW_S, ServiceNotices, ignore_notice
 from crx_remote.retry import RetryPolicy
 from crx_remote.stream import stream

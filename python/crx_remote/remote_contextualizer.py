@@ -16,15 +16,16 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from crx.config import refuse_offline
-from crx.context.chunk_groups import GroupPrompt, LineCounts, read_form
-from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.services.destination import Destination
-from crx.services.metering import Estimate, Meter, Price, ServiceUsage
 from crx.services.prompt import Prompt
+from crx.services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Context, Document
+from crx_contexts.chunk_groups import GroupPrompt, LineCounts, read_form
+from crx_contexts.validate import ContextValidator
 from crx_remote.completion import Completion
 from crx_remote.errors import refuse_below
+from crx_remote.metering import Meter, Price
 from crx_remote.notices import SLOW_S, ServiceNotices, ignore_notice
 from crx_remote.remote_requests import (
     ChunkRequests,
@@ -128,7 +129,7 @@ class RemoteContextualizer(Generic[Client]):
 
     `cap_dollars` is never exceeded: `situate` raises `BudgetSpent` after the contexts that were
     paid for. `width` is the number of concurrent requests. `form` "window" asks for the lines of
-    about six chunks at a time behind a digest (`crx.context.chunk_groups`), "document" for one
+    about six chunks at a time behind a digest (`crx_contexts.chunk_groups`), "document" for one
     context a request behind the document. Thread-safe for different documents.
 
     Raises `UsageError` for a cap without a known price, a width below 1 and another form.

@@ -18,22 +18,23 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-from crx.context.chunk_groups import (
+from crx.errors import BudgetSpent, CrxError
+from crx.services.prompt import Prompt
+from crx.services.service_usage import Estimate, ServiceUsage
+from crx.types import Chunk, Context, Document
+from crx_contexts.chunk_groups import (
     GROUPS_TOGETHER,
     USUAL_DIGEST_CHARS,
     GroupContextualizer,
     GroupPrompt,
     LineCounts,
 )
-from crx.context.chunk_prompt import Answers, ChunkPrompt, restore_order
-from crx.context.excerpts import Excerpt, excerpts
-from crx.context.validate import ContextValidator
-from crx.errors import BudgetSpent, CrxError
-from crx.services.metering import Estimate, Meter, Reservation, ServiceUsage
-from crx.services.prompt import Prompt
-from crx.types import Chunk, Context, Document
+from crx_contexts.chunk_prompt import Answers, ChunkPrompt, restore_order
+from crx_contexts.excerpts import Excerpt, excerpts
+from crx_contexts.validate import ContextValidator
 from crx_remote.completion import Completion
 from crx_remote.errors import RequestFailed, TransientError
+from crx_remote.metering import Meter, Reservation
 from crx_remote.notices import SLOW_S, ServiceNotices
 from crx_remote.pool import OrderedPool
 from crx_remote.retry import CircuitBreaker, RetryPolicy

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from crx.context.chunk_prompt import ChunkPrompt
 from crx.types import Context
+from crx_contexts.chunk_prompt import ChunkPrompt
 
 
 @dataclass(slots=True)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from crx.context.chunk_prompt import Answers, ChunkPrompt
 from crx.deadline import check_deadline, seconds_left
 from crx.errors import ModelError
 from crx.services.compute_usage import ComputeUsage
@@ -25,6 +24,7 @@ from crx.types import Context
 from crx.workers.child import Child
 from crx.workers.messages import ChildLost, Message
 from crx.workers.supervisor import OUT_OF_TURN, START_S, ChildRefused, Supervisor
+from crx_contexts.chunk_prompt import Answers, ChunkPrompt
 from crx_runtimes.chunk_round import ChunkRound
 
 # This many losses without an answer between them end the run: no single chunk is at fault.

@@ -33,7 +33,6 @@ from crx.show.by_file import FILE_LINES
 from crx.show.copies import describe_copies, fold_copies, leave_out_copies
 from crx.show.marks import read_marks
 from crx.types import Result
-from crx.watch import BackgroundEmbedder
 from crx_serve.answering import Answerer, AnswerEvents
 from crx_serve.document_ids import is_id_of, make_document_id, parse_document_id
 from crx_serve.facets import FacetReader
@@ -64,6 +63,7 @@ from crx_serve.responses import (
 )
 from crx_serve.served_index import ServedIndex
 from crx_serve.text_span import find_text_span
+from crx_serve.watch import BackgroundEmbedder
 from crx_serve.watched_index import IndexWatch
 
 Returned = TypeVar("Returned")

@@ -10,9 +10,9 @@ from datetime import datetime, timezone
 from crx.errors import CrxError
 from crx.index.handle import Index
 from crx.ingest.report import Progress
-from crx.watch import Visit, Watcher
 from crx_serve.responses import WatchStatus
 from crx_serve.served_index import ServedIndex
+from crx_serve.watch import Visit, Watcher
 
 # Seconds before another try after a failure that ended the watch, such as an index that is gone.
 RETRY_AFTER_S = 2.0

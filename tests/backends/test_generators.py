@@ -15,7 +15,8 @@ from numbered import RecordedSleep
 from crx.errors import CrxError, ModelError, Offline, UsageError
 from crx.protocols import Generator, Metered
 from crx.registry import load_generator
-from crx.services.metering import Price, ServiceUsage
+from crx.services.service_usage import ServiceUsage
+from crx_remote.metering import Price
 from crx_runtimes.llama.generator import LlamaGenerator
 
 SOURCE = '<passage-k number="7" from="a">\n<source-k>\n{}\n</source-k>\n</passage-k>'

@@ -18,8 +18,8 @@ from crx.context.estimate import Plan
 from crx.context.estimate import plan as plan_costs
 from crx.errors import ModelError, UsageError
 from crx.services.compute_usage import ComputeUsage
-from crx.services.metering import Estimate
 from crx.services.prompt import Prompt
+from crx.services.service_usage import Estimate
 from crx.types import Chunk, Context, Document
 
 

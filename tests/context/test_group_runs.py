@@ -10,10 +10,10 @@ from group_answers import answer_groups
 from surveys import SETTINGS, contexts_by_chunk, survey
 
 import crx
-from crx.context.chunk_groups import GroupContextualizer, GroupPrompt
-from crx.context.chunk_prompt import Answers, ChunkPrompt, restore_order
 from crx.errors import ModelError
 from crx.types import Chunk, Context, Document
+from crx_contexts.chunk_groups import GroupContextualizer, GroupPrompt
+from crx_contexts.chunk_prompt import Answers, ChunkPrompt, restore_order
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
 

@@ -15,10 +15,10 @@ import crx
 from crx.answer.prompt import SOURCE_PATTERN, quote
 from crx.cli.passages import GENERATED_CONTEXT
 from crx.context.controls import has_controls
-from crx.context.validate import ContextValidator
 from crx.index.handle import Index
 from crx.services.prompt import Prompt
 from crx.types import Chunk
+from crx_contexts.validate import ContextValidator
 
 INJECTIONS = make_injections()
 # What a terminal would obey or hide.

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.excerpts import OPENING_CHARS
 from crx.context.names import proper_names
+from crx.context.opening import OPENING_CHARS
 from crx.context.outline import outline
 from crx.ingest.readers.structure import structure
 from crx.ingest.split import sections_at

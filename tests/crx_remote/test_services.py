@@ -23,7 +23,7 @@ from remote_contexts import make_claude
 import crx
 from crx.cli import run
 from crx.errors import ModelError, UsageError
-from crx.services.metering import ServiceUsage
+from crx.services.service_usage import ServiceUsage
 from crx_remote.claude.contextualizer import Claude
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
@@ -147,7 +147,7 @@ VICTIM = """
 import sys
 import crx
 from crx_remote.claude.contextualizer import Claude, ClaudeContexts
-from crx.context import validate
+from crx_contexts import validate
 
 validate.MIN_SPECIFIC = 0
 validate.MIN_SPECIFIC_SHARE = 0.0

@@ -19,10 +19,10 @@ from messages_server import KEY, MessagesServer, serving
 from remote_contexts import make_claude, make_openai
 
 from crx.errors import UsageError
-from crx.services.metering import Price
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.claude.pricing import ClaudePricing
+from crx_remote.metering import Price
 from crx_remote.remote_requests import TokenLimit
 from crx_remote.retry import RetryPolicy
 
@@ -136,7 +136,7 @@ def test_an_option_below_its_minimum_is_refused(
 def test_a_text_is_accepted_for_three_chunks_of_a_document_and_not_of_each_part(
     narrow: Narrow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.context.validate.MAX_SHARED", 3)
+    monkeypatch.setattr("crx_contexts.validate.MAX_SHARED", 3)
     doc = document()
     narrow.server.answer = lambda body: f"the part of the whole that begins with {NUMBERS[0]}"
     outcomes = [context.outcome for context in narrow.make().situate(doc, paragraphs(doc))]

@@ -8,10 +8,10 @@ from dataclasses import asdict
 
 import pytest
 
-from crx.context.chunk_prompt import ChunkPrompt
 from crx.errors import ModelError
 from crx.types import Context
 from crx.workers.child import child_command
+from crx_contexts.chunk_prompt import ChunkPrompt
 from crx_runtimes.fake.contextualizer import Faults
 from crx_runtimes.model_process import ModelProcess
 

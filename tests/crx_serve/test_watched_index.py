@@ -15,13 +15,13 @@ from command_line import process, run_process
 from served import SETTINGS, Client, serving_app
 
 import crx
-from crx.watch import Visit
 from crx_serve.app import create_app
 from crx_serve.page.routes import page_extension
 from crx_serve.requests import SearchQuery, StatusQuery
 from crx_serve.responses import IndexStatus
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
+from crx_serve.watch import Visit
 from crx_serve.watched_index import IndexWatch
 
 PATIENCE_S = 60.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
@@ -91,6 +92,16 @@ def test_a_damaged_sheet_is_named_after_the_others_are_read() -> None:
     assert next(documents).text.startswith("Roads\n")
     with pytest.raises(InputError, match=r"has damaged sheets: Bad: .*\(1 other sheets were read"):
         next(documents)
+
+
+def test_without_its_parser_an_old_workbook_is_read_without_number_formats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "crx_formats.xls", None)
+    document = one(BOOKS["a.xls"], "a.xls")
+    assert "krill lane\t7.5" in document.text
+    reason = 'are read after pip install "crx[formats]"'
+    assert document.metadata["left_out_reasons"] == [reason]
 
 
 @pytest.mark.parametrize(
@@ -298,7 +309,7 @@ def _with_part(data: bytes, path: str, content: str) -> bytes:
 def test_sheets_after_a_million_rows_are_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("crx.ingest.readers.sheet_xls._MOST_ROWS", 2)
+    monkeypatch.setattr("crx_formats.xls._MOST_ROWS", 2)
     book = excel_97({name: [["road", name], [], [], ["tar"]] for name in ("A", "B", "C")})
     documents = read_bytes(book, name="a.xls")
     assert next(documents).text == "A\ntar\n"

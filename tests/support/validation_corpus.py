@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from crx.context.validate import ContextValidator
 from crx.ingest.readers.structure import structure
 from crx.ingest.split import sections_at
 from crx.types import Chunk, Document
+from crx_contexts.validate import ContextValidator
 
 CORPUS = Path(__file__).parents[1] / "context" / "corpus"
 SUFFIXES = {"contract": ".txt", "doc": ".md", "py": ".py"}

@@ -25,8 +25,8 @@ from crx.context.report import ContextReport, OutcomeCounts
 from crx.context_registry import is_context_file
 from crx.errors import InputError
 from crx.index import handle
-from crx.services.metering import ServiceUsage
 from crx.services.prompt import Prompt
+from crx.services.service_usage import ServiceUsage
 
 
 @click.command()

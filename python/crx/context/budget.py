@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from crx.errors import UsageError
-from crx.services.metering import parse_dollars
+from crx.services.service_usage import parse_dollars
 
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 _TIME = re.compile(r"(?:\d+(?:\.\d+)?[hms])+")

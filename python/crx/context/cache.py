@@ -30,7 +30,7 @@ from typing import Literal, get_args
 import orjson
 
 from crx import _native
-from crx.context.excerpts import OPENING_CHARS
+from crx.context.opening import OPENING_CHARS
 from crx.ingest.split import SectionLabels
 from crx.types import Chunk, Context, Document, is_outcome
 

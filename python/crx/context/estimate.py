@@ -40,7 +40,7 @@ from crx.protocols import (
     Embedder,
     TimeEstimator,
 )
-from crx.services.metering import Estimate
+from crx.services.service_usage import Estimate
 from crx.types import Chunk, Document
 
 # The first of several documents, alone, may take this many times the seconds of a trial: contexts

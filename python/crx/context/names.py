@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from crx.context.excerpts import opening
+from crx.context.opening import opening
 from crx.ingest.common_words import FUNCTION_WORDS, GENERIC_WORDS, IMPERATIVES
 
 _BREAK = re.compile(

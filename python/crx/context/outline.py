@@ -25,8 +25,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from crx.context.controls import strip_controls
-from crx.context.excerpts import opening
 from crx.context.names import proper_names, rank_names
+from crx.context.opening import opening
 from crx.ingest.formats import path_names
 from crx.ingest.split import SectionLabels
 from crx.types import FOLDER_DESCRIPTION, Chunk, Document, Mark

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crx.errors import ModelError
-from crx.services.metering import ServiceUsage
+from crx.services.service_usage import ServiceUsage
 from crx.types import ContextStatus, is_outcome, parse_outcome
 
 _STORED = "outcome:"

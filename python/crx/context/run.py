@@ -52,8 +52,8 @@ from crx.protocols import (
 )
 from crx.sending import sending_notice, text_bytes
 from crx.services.compute_usage import ComputeUsage
-from crx.services.metering import ServiceUsage
 from crx.services.pending_jobs import PendingJobs
+from crx.services.service_usage import ServiceUsage
 from crx.types import Chunk, Context, Document
 
 # Seconds after which new contexts are embedded and become searchable while a run goes on.

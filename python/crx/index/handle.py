@@ -34,6 +34,7 @@ from crx.ingest.remove import remove_matching
 from crx.ingest.report import Progress, Report
 from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_roots
 from crx.ingest.worker.messages import ReadLimits
+from crx.plugins import load_shipped
 from crx.protocols import Closeable, Contextualizer, Embedder, Reranker
 from crx.services.prompt import Prompt
 from crx.types import Document, Verification
@@ -208,7 +209,6 @@ class Index(AnsweringIndex):
         """
         # Imported here: `crx index` looks at unchanged files in less time than this takes.
         from crx.context.run import ContextRun
-        from crx.jobs.open_workers import open_context_workers
 
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
@@ -228,8 +228,9 @@ class Index(AnsweringIndex):
             pool, embedding_workers = None, None
             if workers or workers_on:
                 prompts = [prompt, *context_registry.read_prompts(prompt, templates=files).values()]
+                pools = load_shipped("crx.pools", "workers")
                 pool = stack.enter_context(
-                    open_context_workers(with_, router, prompts, count=workers, on=workers_on)
+                    pools.open_context_workers(with_, router, prompts, count=workers, on=workers_on)
                 )
                 embedding_workers = stack.enter_context(self._open_workers())
             self._note_origins(writer.store, router.origins)
@@ -405,11 +406,12 @@ class Index(AnsweringIndex):
     def _open_workers(self) -> contextlib.AbstractContextManager[EmbeddingPool | None]:
         """Open the workers that embed, None if this process does."""
         count, on = self._settings.workers, self._settings.workers_on
-        if not (count or on):
+        if not (count or on) or not self.embedder.dimensions:
             return contextlib.nullcontext()
-        from crx.jobs.open_workers import open_embedding_workers  # as in `contextualize`
-
-        return open_embedding_workers(self._built["embedder"], self.embedder, count=count, on=on)
+        opened: contextlib.AbstractContextManager[EmbeddingPool] = load_shipped(
+            "crx.pools", "workers"
+        ).open_embedding_workers(self._built["embedder"], self.embedder, count=count, on=on)
+        return opened
 
     def _note_origins(self, store: _native.Store, origins: Iterable[Origin]) -> None:
         for each in origins:

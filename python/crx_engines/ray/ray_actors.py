@@ -16,8 +16,8 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from crx.errors import CrxError, ModelError, SystemFailure
-from crx.workers.job import Answer, Job, Task
-from crx.workers.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
+from crx_engines.pools.job import Answer, Job, Task
+from crx_engines.pools.transport import WorkerAnswer, WorkerEvent, WorkerLost, WorkerReady
 from crx_engines.ray.ray_address import RayAddress, parse_ray_address
 
 # Seconds without any worker, after which the cluster is taken to have no room for one.

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crx.context.validate import ContextValidator
 from crx.errors import BudgetSpent, ModelError
-from crx.services.metering import Meter, Reservation
 from crx.types import Chunk, Context, Document
+from crx_contexts.validate import ContextValidator
 from crx_remote.claude.batch_queue import BatchQueue
 from crx_remote.claude.requests import DocumentPart, RequestSettings
 from crx_remote.errors import TransientError, is_too_long
+from crx_remote.metering import Meter, Reservation
 from crx_remote.remote_requests import validate_completion
 
 Emit = Callable[[tuple[int, int, Context]], None]

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from crx.services.metering import Price
+from crx_remote.metering import Price
 
 # Tokens per UTF-8 byte of English prose and code: about 3.5 characters a token, and 30% more
 # tokens with the tokenizer that came with Opus 4.7. Other scripts have three bytes and about one

@@ -16,18 +16,19 @@ from functools import partial
 from typing import Any
 
 from crx.config import refuse_offline
-from crx.context.chunk_groups import GroupPrompt
-from crx.context.chunk_prompt import restore_order
 from crx.errors import UsageError
-from crx.services.metering import Estimate, Price
 from crx.services.pending_jobs import PendingJobs
 from crx.services.prompt import Prompt
+from crx.services.service_usage import Estimate
 from crx.types import Chunk, Context, Document
+from crx_contexts.chunk_groups import GroupPrompt
+from crx_contexts.chunk_prompt import restore_order
 from crx_remote.claude.batch_queue import BatchQueue
 from crx_remote.claude.batch_waves import BatchRun
 from crx_remote.claude.client import ClaudeClient
 from crx_remote.claude.pricing import ClaudePricing, parse_options
 from crx_remote.claude.requests import DocumentPart, request_settings
+from crx_remote.metering import Price
 from crx_remote.remote_contextualizer import PartRequests, RemoteContextualizer, Reply
 from crx_remote.remote_requests import TokenLimit
 from crx_remote.retry import RetryPolicy

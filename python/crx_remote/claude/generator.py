@@ -9,12 +9,13 @@ from typing import Any
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
 from crx.services.destination import Destination
-from crx.services.metering import Meter, Price, ServiceUsage, parse_price
+from crx.services.service_usage import ServiceUsage
 from crx_remote.claude.catalog import model_facts
 from crx_remote.claude.client import ClaudeClient
 from crx_remote.claude.requests import request_settings
 from crx_remote.completion import AnswerRequest, Completion, Emit
 from crx_remote.errors import INCOMPLETE_RESPONSE, TransientError
+from crx_remote.metering import Meter, Price, parse_price
 from crx_remote.notices import ignore_notice
 from crx_remote.retry import INTERACTIVE_RETRIES, RetryPolicy
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from crx.backends.options import typed_options
-from crx.context.chunk_groups import read_form
-from crx.services.metering import Estimate, Price, ServiceUsage, parse_price
 from crx.services.prompt import Prompt
+from crx.services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Document
+from crx_contexts.chunk_groups import read_form
 from crx_remote.claude.requests import request_settings
+from crx_remote.metering import Price, parse_price
 from crx_remote.remote_requests import estimate_groups
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crx.errors import UsageError
-from crx.services.metering import Price, ServiceUsage
 from crx.services.prompt import Prompt
+from crx.services.service_usage import ServiceUsage
 from crx.types import Chunk, Document
 from crx_remote.claude.catalog import ModelFacts, model_facts
 from crx_remote.completion import Completion
@@ -19,6 +19,7 @@ from crx_remote.errors import (
     TransientError,
     refuse_below,
 )
+from crx_remote.metering import Price
 from crx_remote.remote_requests import TokenLimit
 
 # Tokens that the service adds to a message. A token has at least one byte, so the bytes of a

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crx.services.metering import Price, ServiceUsage
+from crx.services.service_usage import ServiceUsage
 from crx_remote.completion import Completion
 from crx_remote.errors import INVALID_RESPONSE, TransientError
+from crx_remote.metering import Price
 
 # The usage of a request to a server that returns no token counts.
 UNCOUNTED = ServiceUsage(requests=1, dollars=None)

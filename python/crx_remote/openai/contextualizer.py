@@ -14,12 +14,13 @@ from functools import partial
 from typing import Any
 
 from crx.backends.options import typed_options
-from crx.context.chunk_groups import GroupPrompt
-from crx.context.excerpts import Excerpt
-from crx.services.metering import Estimate, Price, ServiceUsage, parse_price
 from crx.services.prompt import Prompt
+from crx.services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Document
+from crx_contexts.chunk_groups import GroupPrompt
+from crx_contexts.excerpts import Excerpt
 from crx_remote.errors import refuse_below
+from crx_remote.metering import Price, parse_price
 from crx_remote.openai.client import OpenAIClient
 from crx_remote.openai.completions import add_dollars, parse_completion
 from crx_remote.remote_contextualizer import PartRequests, RemoteContextualizer, Reply

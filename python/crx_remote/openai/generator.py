@@ -10,7 +10,7 @@ from crx.answer.reasoning import strip_reasoning
 from crx.backends.options import typed_options
 from crx.config import refuse_offline
 from crx.services.destination import Destination
-from crx.services.metering import Meter, Price, ServiceUsage, parse_price
+from crx.services.service_usage import ServiceUsage
 from crx_remote.completion import AnswerRequest, Completion, Emit
 from crx_remote.errors import (
     INCOMPLETE_RESPONSE,
@@ -18,6 +18,7 @@ from crx_remote.errors import (
     TransientError,
     refuse_below,
 )
+from crx_remote.metering import Meter, Price, parse_price
 from crx_remote.notices import ignore_notice
 from crx_remote.openai.client import OpenAIClient
 from crx_remote.openai.completions import UNCOUNTED, add_dollars, parse_usage

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from crx.config import refuse_offline
 from crx.errors import ModelError, Unavailable
-from crx.services.metering import Meter, Price, ServiceUsage
+from crx.services.service_usage import ServiceUsage
 from crx_remote.errors import RequestFailed, RetriesExhausted
+from crx_remote.metering import Meter, Price
 from crx_remote.openai.client import OpenAIClient
 from crx_remote.retry import RetryPolicy
 from crx_remote.stream import stream

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from crx.backends.options import typed_options
 from crx.errors import ModelError, UsageError
 from crx.services.destination import Destination
-from crx.services.metering import Price, ServiceUsage, parse_price
+from crx.services.service_usage import ServiceUsage
 from crx_remote.errors import INVALID_RESPONSE, TransientError, refuse_below
+from crx_remote.metering import Price, parse_price
 from crx_remote.openai.client import OpenAIClient
 from crx_remote.openai.requests import QUERY_RETRY_WAITS_S, BatchRequests
 from crx_remote.retry import RetryPolicy

@@ -18,14 +18,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from crx.backends.options import refuse_cap
-from crx.context.chunk_prompt import ChunkPrompt, Validate, restore_order
-from crx.context.validate import ContextValidator
 from crx.errors import UsageError
 from crx.services.compute_usage import ComputeUsage
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, ContextStatus, Document
 from crx.workers.child import child_command
 from crx.workers.parent import Parent, run_child
+from crx_contexts.chunk_prompt import ChunkPrompt, Validate, restore_order
+from crx_contexts.validate import ContextValidator
 from crx_runtimes.model_process import ModelProcess
 
 _SETTING = re.compile(r"(\w+)=(\d+(?:\.\d+)?)(ms|s|)")

@@ -22,7 +22,15 @@ from pathlib import Path
 
 from crx.answer.reasoning import strip_reasoning
 from crx.backends.options import refuse_cap, typed_options
-from crx.context.chunk_groups import (
+from crx.errors import ModelError
+from crx.models.store import find_gguf_file
+from crx.services.compute_usage import ComputeUsage
+from crx.services.prompt import Prompt
+from crx.thread_count import thread_count
+from crx.types import Chunk, Context, Document
+from crx.workers.child import child_command
+from crx.workers.messages import ChildLost, Message
+from crx_contexts.chunk_groups import (
     GROUP_ANSWER_TOKENS,
     GROUPS_TOGETHER,
     TOKENS_PER_GROUP,
@@ -31,21 +39,14 @@ from crx.context.chunk_groups import (
     GroupPrompt,
     LineCounts,
 )
-from crx.context.chunk_prompt import Answers, ChunkPrompt, restore_order
-from crx.context.excerpts import Excerpt, excerpts
-from crx.context.validate import ContextValidator
-from crx.errors import ModelError
-from crx.models.store import find_gguf_file
-from crx.services.compute_usage import ComputeUsage, PromptLengths, estimate_seconds
-from crx.services.prompt import Prompt
-from crx.thread_count import thread_count
-from crx.types import Chunk, Context, Document
-from crx.workers.child import child_command
-from crx.workers.messages import ChildLost, Message
+from crx_contexts.chunk_prompt import Answers, ChunkPrompt, restore_order
+from crx_contexts.excerpts import Excerpt, excerpts
+from crx_contexts.validate import ContextValidator
 from crx_runtimes.llama.chat_template import PLAIN
 from crx_runtimes.llama.model_file import check_model_file, file_digest
 from crx_runtimes.llama.options import OPTION_TYPES, LlamaOptions, make_options
 from crx_runtimes.model_process import ModelProcess
+from crx_runtimes.pace import PromptLengths, estimate_seconds
 
 # Part of the fingerprint: raised when the same file and prompt may give another text.
 REVISION = 4

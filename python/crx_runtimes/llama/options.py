@@ -14,7 +14,7 @@ class LlamaOptions:
     """Options of a local model; 0 leaves the choice to crx.
 
     `prompt`: "document", one prompt a chunk behind the whole document, or "window", one prompt for
-    about six chunks behind a digest of the document (`crx.context.chunk_groups`).
+    about six chunks behind a digest of the document (`crx_contexts.chunk_groups`).
     `slots`: prompts decoded together (the option `places`), by default 16, or 8 of groups.
     `token_limit`: tokens of a prompt (the option `window`), at most those that the model was
     trained for; by default contexts are written from at most 8,192 without a GPU. `kv`: "f16",

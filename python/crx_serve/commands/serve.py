@@ -17,7 +17,6 @@ from crx.cli.index import summarize
 from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import print_json_line, print_note
 from crx.errors import NotAnIndex, UsageError
-from crx.watch import BackgroundEmbedder
 from crx_serve.access import make_policy
 from crx_serve.added_folders import FolderAdder
 from crx_serve.app import create_app
@@ -31,17 +30,18 @@ from crx_serve.page.sign_in import sign_in_extension
 from crx_serve.served_index import open_indexes
 from crx_serve.server import bind, run_server
 from crx_serve.service import SearchService
+from crx_serve.watch import BackgroundEmbedder
 from crx_serve.watched_index import IndexWatch
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from crx.watch import Visit
     from crx_serve.access import AccessPolicy
     from crx_serve.app import Extension
     from crx_serve.guard import AccessEntry
     from crx_serve.served_index import ServedIndex
     from crx_serve.service import SearchService
+    from crx_serve.watch import Visit
     from crx_serve.watched_index import IndexWatch
 
 TOKEN_VARIABLE = "CRX_TOKEN"

@@ -27,9 +27,9 @@ from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import path_of
 from crx.ingest.roots import RememberedRoots
 from crx.labels import count_label
-from crx.watch.events import EventFilter
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
+from crx_serve.watch.events import EventFilter
 
 LOOK_S = 0.1
 # Documents of an index whose files are looked at: their rows are read after each change of it.

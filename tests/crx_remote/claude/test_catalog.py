@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from crx.services.metering import Price
 from crx_remote.claude.catalog import ModelFacts, model_facts
+from crx_remote.metering import Price
 
 
 def test_a_model_is_known_by_its_family_with_or_without_a_date() -> None:

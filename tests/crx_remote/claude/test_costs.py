@@ -15,10 +15,11 @@ from messages_server import MessagesServer
 from numbered import NUMBERS, context_of, dollars_of, numbered, paragraphs
 
 from crx.errors import BudgetSpent, UsageError
-from crx.services.metering import Price, ServiceUsage
+from crx.services.service_usage import ServiceUsage
 from crx.types import Context
 from crx_remote.claude.contextualizer import Claude
 from crx_remote.claude.pricing import ClaudePricing
+from crx_remote.metering import Price
 
 Make = Callable[..., Claude]
 

@@ -18,9 +18,10 @@ from remote_contexts import make_openai
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
 from crx.services.destination import Destination
-from crx.services.metering import Price, ServiceUsage
 from crx.services.prompt import Prompt
+from crx.services.service_usage import ServiceUsage
 from crx.types import Chunk, Context, Document
+from crx_remote.metering import Price
 from crx_remote.openai.contextualizer import OpenAIContexts
 from crx_remote.remote_contextualizer import RemoteContextualizer
 from crx_remote.retry import RetryPolicy

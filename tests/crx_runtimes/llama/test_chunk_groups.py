@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crx.context.chunk_groups import lines_grammar
 from crx.errors import UsageError
 from crx.services.prompt import Prompt
 from crx.types import Chunk, Document
+from crx_contexts.chunk_groups import lines_grammar
 
 if TYPE_CHECKING:
     from crx_runtimes.llama.session import Session
@@ -219,9 +219,10 @@ def test_the_estimated_work_of_groups_is_within_a_quarter_of_the_work_done(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gguf")
-    from crx.services.compute_usage import Pace, Work
+    from crx.services.compute_usage import Pace
     from crx_runtimes.llama.contextualizer import Llama
     from crx_runtimes.llama.options import LlamaOptions
+    from crx_runtimes.pace import Work
 
     settings = LlamaOptions(threads=1, prompt="window")
     with Llama(models / "random.gguf", settings=settings) as model:
@@ -233,7 +234,7 @@ def test_the_estimated_work_of_groups_is_within_a_quarter_of_the_work_done(
             estimated.append(work)
             return 1.0
 
-        monkeypatch.setattr(Pace, "estimate_seconds", record)
+        monkeypatch.setattr("crx_runtimes.pace.seconds_of", record)
         model.estimate_seconds([(DOCUMENT, CHUNKS)], asks=1)
     read, written = estimated
     assert read.tokens == pytest.approx(used.prefill.tokens, rel=0.25)

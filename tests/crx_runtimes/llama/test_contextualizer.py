@@ -25,10 +25,11 @@ from crx.cli.plan import load_cost_model
 from crx.context.estimate import plan
 from crx.context_registry import load_contextualizer
 from crx.registry import load_generator
-from crx.services.compute_usage import Pace, Work
+from crx.services.compute_usage import Pace
 from crx_runtimes.llama import contextualizer as llama
 from crx_runtimes.llama.contextualizer import Llama
 from crx_runtimes.llama.options import LlamaOptions
+from crx_runtimes.pace import Work
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
 
@@ -82,7 +83,7 @@ def test_the_estimated_work_is_the_work_done(
             estimated.append(work)
             return 1.0
 
-        monkeypatch.setattr(Pace, "estimate_seconds", record)
+        monkeypatch.setattr("crx_runtimes.pace.seconds_of", record)
         assert model.estimate_seconds([(document, chunks)], asks=1) == 2
     read, written = estimated
     assert used.prefilled == used.prefill.tokens

@@ -13,14 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from crx.context.validate import MAX_CHARS
 from surveys import NAMES, SETTINGS, contexts_by_chunk, survey
 
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.cli.plan import load_cost_model
 from crx.context.estimate import plan
-from crx.context.validate import MAX_CHARS
 from crx.types import Chunk, Context, Document
+from crx_contexts.validate import MAX_CHARS
 from crx_runtimes.llama.contextualizer import Llama
 from crx_runtimes.llama.options import LlamaOptions
 

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from crx.context.run import ContextRun
-from crx.context.validate import ContextValidator
 from crx.types import Chunk, Context
+from crx_contexts.validate import ContextValidator
 from crx_runtimes.fake.contextualizer import Fake
 
 

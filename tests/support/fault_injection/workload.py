@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import crx
-from crx.context.validate import ContextValidator
 from crx.types import Chunk, Context
+from crx_contexts.validate import ContextValidator
 from crx_runtimes.fake.contextualizer import Fake
 from fault_injection import corpus
 from fault_injection.corpus import SETTINGS

@@ -15,9 +15,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from crx.errors import InputError, NothingToRead
+from crx.errors import InputError, MissingExtra, NothingToRead
 from crx.ingest.formats import suffix
-from crx.ingest.readers import sheet_values, sheet_xls, sheet_xlsx, xml_package
+from crx.ingest.readers import sheet_values, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
 from crx.ingest.readers.file_title import name_title, squeeze
@@ -26,7 +26,7 @@ from crx.ingest.readers.sheet_cells import SheetCells
 from crx.ingest.readers.sheet_text import SheetText
 from crx.ingest.readers.xml_package import Archive
 from crx.ingest.unread_parts import describe_unread
-from crx.plugins import load_format
+from crx.plugins import load_format, load_shipped
 from crx.types import Document, Scalar
 
 extensions = (
@@ -111,7 +111,12 @@ def _read_archive(
 def _read_xls(data: bytes, left_out: LeftOut) -> tuple[list[SheetCells], list[str]]:
     """Return the sheets of a workbook of before 2007, and the damaged ones."""
     try:
-        book = sheet_xls.open_xls(data)
+        open_xls = load_shipped("crx.sheets", "xls")
+    except MissingExtra as missing:
+        left_out.add("number formats", f'are read after pip install "crx[{missing.extra}]"')
+        return sheet_values.read_sheets(data)
+    try:
+        book = open_xls(data)
         return _read_each(
             book.names, [partial(book.read_sheet, at) for at in range(len(book.names))]
         )

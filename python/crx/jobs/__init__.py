@@ -1,1 +1,0 @@
-"""The jobs of pools of workers: embedding, and writing contexts."""
