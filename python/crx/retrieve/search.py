@@ -22,6 +22,7 @@ from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.legs.leg_search import search_reachable_legs
 from crx.retrieve.legs.pattern_match import match_pattern
+from crx.retrieve.parameters import DEEPEST
 from crx.retrieve.ports import Keys, Searcher
 from crx.retrieve.query.exclusion import exclude_chunks, parse_query
 from crx.retrieve.query.filter_fields import describe_filter, filter_legs
@@ -67,8 +68,6 @@ RULES = (
 )
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
-# How many chunks the legs give if copies leave too few.
-DEEPEST = 750
 
 
 def make_rules(
