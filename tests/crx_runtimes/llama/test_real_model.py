@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crx.context.validate import MAX_CHARS
 from surveys import NAMES, SETTINGS, contexts_by_chunk, survey
 
 import crx
