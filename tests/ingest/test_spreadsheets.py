@@ -110,7 +110,7 @@ def test_without_its_parser_an_old_workbook_is_read_without_number_formats(
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"words", "not a readable ZIP"),
+        (b"\1\2\3 words", "not a readable ZIP"),
         (xlsx({"A": []}), "has no text"),
         (zipped({"content.xml": "<a/>", "META-INF/manifest.xml": "<encryption-data/>"}), "encrypt"),
         (zipped({"a.xml": "<a/>"}), "has no part xl/workbook.xml"),
