@@ -274,6 +274,17 @@ def test_slides_are_in_the_order_of_the_presentation_and_keep_their_own_sections
     assert spans(document, "heading") == {"Roads": first}
 
 
+def test_paragraphs_of_a_slide_have_their_automatic_numbers() -> None:
+    def item(text: str, kind: str, level: int) -> str:
+        auto = f'<a:buAutoNum type="{kind}" startAt="2"/>'
+        return f'<a:p><a:pPr lvl="{level}">{auto}</a:pPr><a:r><a:t>{text}</a:t></a:r></a:p>'
+
+    tar = item("tar", "arabicPeriod", 0)
+    body = tar + item("oak", "alphaLcParenBoth", 1) + tar + shape("plain")
+    slides = pptx({"1": shape("tar").replace("<a:p>", f"{body}<a:p>", 1)}, notes={})
+    assert one(slides, "a.pptx").text.startswith("2. tar\n(b) oak\n3. tar")
+
+
 def test_an_open_document_text_has_headings_lists_tables_and_notes() -> None:
     document = one(ODT, "a.odt")
     assert document.text == (
