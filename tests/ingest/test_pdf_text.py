@@ -136,7 +136,7 @@ class TestForms:
         assert "Nordlys" in read(data).text
 
     def test_a_choice_is_read_and_a_password_is_not(self) -> None:
-        choice = field("Ch", "/V (Weekly) /Opt [(Weekly) (Monthly)]", more="/Ff 131072")
+        choice = field("Ch", "/V (w) /Opt [[(m) (Monthly)] [(w) (Weekly)]]", more="/Ff 131072")
         assert "Weekly" in read(drawn(LABEL, annotations=[choice], catalog=FORM)).text
         password = field("Tx", "/V (hunter2)", more="/Ff 8192")
         assert "hunter2" not in read(drawn(LABEL, annotations=[password], catalog=FORM)).text

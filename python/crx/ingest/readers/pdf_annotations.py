@@ -26,6 +26,7 @@ _PASSWORD_FIELD = 1 << 13
 _UNSEEN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 
 _VALUES = frozenset((pdfium_c.FPDF_FORMFIELD_TEXTFIELD, pdfium_c.FPDF_FORMFIELD_COMBOBOX))
+_LISTS = frozenset((pdfium_c.FPDF_FORMFIELD_LISTBOX, pdfium_c.FPDF_FORMFIELD_COMBOBOX))
 _TEXTS = frozenset((pdfium_c.FPDF_PAGEOBJ_TEXT, pdfium_c.FPDF_PAGEOBJ_FORM))
 _BOXES = frozenset((pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON))
 # A link's text is on the page, that of a pop-up window is its note's.
@@ -118,14 +119,21 @@ def _as_field(annotation: Any, text: str) -> Iterator[Field]:
 
 
 def _read_value(form: Any, annotation: Any) -> str:
-    """Return what a form field shows: its value, the options of a list, or a cross."""
+    """Return what a form field shows: its value, its choice, the options of a list, or a cross."""
     kind = pdfium_c.FPDFAnnot_GetFormFieldType(form, annotation)
     if kind in _BOXES:
         # The name of the appearance that it has; `FPDFAnnot_IsChecked` says no to some that are.
         return "" if _read_string(annotation, "AS") in ("", "Off") else _CHECKED
-    if kind == pdfium_c.FPDF_FORMFIELD_LISTBOX:
+    if kind in _LISTS:
         count = min(pdfium_c.FPDFAnnot_GetOptionCount(form, annotation), _MOST_ANNOTATIONS)
-        return "\n".join(_read_option(form, annotation, number) for number in range(count))
+        shown = [
+            _read_option(form, annotation, number)
+            for number in range(count)
+            if kind == pdfium_c.FPDF_FORMFIELD_LISTBOX
+            or pdfium_c.FPDFAnnot_IsOptionSelected(form, annotation, number)
+        ]
+        if shown:  # a value of a combo box may also be typed
+            return "\n".join(shown)
     if kind not in _VALUES or (
         pdfium_c.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD_FIELD
     ):
