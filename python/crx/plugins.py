@@ -95,6 +95,7 @@ SHIPPED = {
     },
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},
     "crx.sheets": {
+        "excel_2003": ("crx_formats.excel_2003:read_sheets", "formats"),
         "ods": ("crx_formats.ods", "formats"),
         "xls": ("crx_formats.xls:open_xls", "formats"),
     },

@@ -66,6 +66,23 @@ def test_a_workbook_of_one_xml_file_is_read_as_its_archive() -> None:
     assert flat.metadata["format"] == "fods"
 
 
+@pytest.mark.parametrize("name", ["a.xls", "a.xml"])
+def test_a_workbook_in_the_xml_of_excel_2003_is_read(name: str) -> None:
+    cells = '<Cell><Data ss:Type="String">{}</Data></Cell><Cell ss:Index="3"><Data>{}</Data></Cell>'
+    rows = f"<Row>{cells.format('road', 'miles')}</Row>"
+    rows += f'<Row ss:Index="5">{cells.format("A1", 12)}</Row>'
+    hidden = "<WorksheetOptions><Visible>SheetHidden</Visible></WorksheetOptions>"
+    namespace = "urn:schemas-microsoft-com:office:spreadsheet"
+    data = (
+        f'<?xml version="1.0"?><Workbook xmlns="{namespace}" xmlns:ss="{namespace}">'
+        f'<Worksheet ss:Name="Roads"><Table>{rows}</Table></Worksheet>'
+        f'<Worksheet ss:Name="Old"><Table>{rows}</Table>{hidden}</Worksheet></Workbook>'
+    )
+    document = one(data.encode(), name)
+    assert document.text == "Roads\nroad\tmiles\nA1\t12\n"
+    assert [label for label, _ in spans(document, "row")] == ["1", "5"]
+
+
 @pytest.mark.parametrize("data", [b"", b"<office:document", b"no workbook"])
 def test_a_damaged_workbook_of_one_xml_file_is_refused(data: bytes) -> None:
     with pytest.raises(InputError):

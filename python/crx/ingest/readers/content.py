@@ -15,7 +15,9 @@ from crx.ingest.readers.decode import decode
 _PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
 _SQLITE = b"SQLite format 3\0"
 _HTML, _XML = (b"<!doctype html", b"<html"), b"<?xml"
-_SNIFFED_BYTES = 1024
+SNIFFED_BYTES = 1024
+# The namespace of Excel's XML of 2003.
+SHEETS_2003 = b"urn:schemas-microsoft-com:office:spreadsheet"
 # Readers of formats that are no text as it stands.
 _BINARY = frozenset(
     {"docx", "epub", "legacy_office", "odf", "pdf", "pptx", "rtf", "spreadsheet", "sqlite"}
@@ -68,9 +70,11 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
         return "legacy_office"
     if data.startswith(_SQLITE):
         return "sqlite"
-    opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    opening = data[:SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if opening.startswith(_PDF):
         return "pdf"
+    if opening.startswith(_XML) and SHEETS_2003 in opening:
+        return "spreadsheet"
     if opening.startswith(_RTF):
         return "rtf"
     if opening.startswith(_HTML) and (not named or named in _BINARY):
@@ -86,7 +90,7 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
 
 def _is_text(data: bytes) -> bool:
     try:
-        return bool(decode(data[:_SNIFFED_BYTES]).text)
+        return bool(decode(data[:SNIFFED_BYTES]).text)
     except InputError:
         return False
 
@@ -103,7 +107,7 @@ def _reader_of_text(data: bytes, opening: bytes, *, named: str) -> str:
 
 def is_mail(data: bytes) -> bool:
     """Return True for the beginning of a message or of a mailbox."""
-    if POSTMARK.match(data[:_SNIFFED_BYTES]):
+    if POSTMARK.match(data[:SNIFFED_BYTES]):
         return True
     headers = _HEADERS.match(data[:_HEADERS_BYTES])
     names = {name.lower() for name in _HEADER_NAME.findall(headers[0])} if headers else set()
