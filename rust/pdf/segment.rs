@@ -72,7 +72,10 @@ pub fn segments(glyphs: &[Glyph]) -> Vec<Segment> {
     let mut open = Open::default();
     for glyph in glyphs {
         if glyph.character.is_whitespace() {
-            open.space = true;
+            // PDFium ends a line behind a lowered or raised character, whatever the gap.
+            let ends_line = matches!(glyph.character, '\r' | '\n');
+            open.space |= !ends_line;
+            open.line_end |= ends_line;
             continue;
         }
         let turn = match Turn::of_angle(glyph.style.angle) {
@@ -82,6 +85,7 @@ pub fn segments(glyphs: &[Glyph]) -> Vec<Segment> {
         let piece = Piece::of(glyph, turn);
         if open.ends_in_copy_of(&piece) {
             open.space = false;
+            open.line_end = false;
             continue;
         }
         if !open.continues(&piece) {
@@ -291,6 +295,8 @@ impl Placed for Piece {
 struct Open {
     pieces: Vec<(Piece, bool)>,
     space: bool,
+    /// A line of PDFium ended, whether or not a space did.
+    line_end: bool,
     gaps: Gaps,
 }
 
@@ -361,7 +367,13 @@ impl Open {
             Some((last, _)) => {
                 let gap = piece.rect.left - last.rect.right;
                 // PDFium takes any gap for a space that is wide for the font.
-                let spaced = self.space && !self.gaps.are_spread(gap, piece.size);
+                let (low, high) = (
+                    last.rect.left.max(piece.rect.left),
+                    last.rect.right.min(piece.rect.right),
+                );
+                let is_wide = low - high > NARROWEST_SPACE * last.size.max(piece.size);
+                let is_space = self.space || (self.line_end && is_wide);
+                let spaced = is_space && !self.gaps.are_spread(gap, piece.size);
                 if spaced {
                     self.gaps = Gaps::default();
                 } else {
@@ -372,6 +384,7 @@ impl Open {
         };
         self.pieces.push((piece, spaced));
         self.space = false;
+        self.line_end = false;
     }
 
     fn close(&mut self, runs: &mut Vec<Run>) {

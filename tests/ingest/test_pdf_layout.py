@@ -235,6 +235,16 @@ class TestCharacters:
         ]
         assert read(placed([texts])).text.startswith("of the notes ¹²")
 
+    def test_a_lowered_number_is_part_of_the_word(self) -> None:
+        texts: Texts = [
+            (72, 700, 10, "cold H"),
+            (100.3, 697, 7, "2"),
+            (104.2, 700, 10, "O and CO"),
+            (148, 697, 7, "2"),
+            (155, 700, 10, "of it"),
+        ]
+        assert read(placed([texts])).text.startswith("cold H2O and CO2 of it")
+
     def test_vertical_writing_is_read_from_the_right(self) -> None:
         columns = ["吾輩は猫である", "名前はまだ無い", "どこで生れたか"]
         assert read(vertical(columns)).text.replace("\n", "") == "".join(columns)
