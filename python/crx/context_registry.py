@@ -25,7 +25,7 @@ from crx.registry import embedder_acts
 from crx.services.prompt import Prompt
 
 # The model whose prices are shown by default: the cheapest one with known prices.
-PRICED = "claude:claude-haiku-5-5"
+_PRICED = "claude:claude-haiku-5-5"
 
 # Those that take a prompt and a cap.
 _OWN = frozenset(SHIPPED["crx.contextualizers"])
@@ -111,11 +111,11 @@ def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostMo
     """Return the cost model of contexts from a source; "" is the outline alone.
 
     For a source that costs money, `contextualizer` is None, so that it is not run, and `pricing` is
-    its own. For any other source, and for "", `pricing` is that of the model `PRICED`. Raises what
+    its own. For any other source, and for "", `pricing` is that of the model `_PRICED`. Raises what
     `load_contextualizer` raises.
     """
     name, _, _ = source.partition(":")
-    priced = source if name == "claude" else PRICED
+    priced = source if name == "claude" else _PRICED
     if name == "claude" or not source:
         return CostModel(source, None, priced, _claude_pricing(priced, prompt))
     contextualizer = load_contextualizer(source, prompt=prompt)

@@ -31,13 +31,13 @@ REPOSITORY_PATHS = (
     "docs/tutorial.md",
     "python/crx/retrieve/fusion.py",
 )
-LIBRARY_PATHS = ("json/decoder.py", "tempfile.py", "textwrap.py")
+_LIBRARY_PATHS = ("json/decoder.py", "tempfile.py", "textwrap.py")
 QUESTIONS = (
     "how is a temporary file name chosen so that nobody else can take it?",
     "where are two rankings fused, and how are ties broken?",
     "how does a JSON decoder report the line and column of an error?",
 )
-PASSAGES_SHOWN = 2
+_PASSAGES_SHOWN = 2
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
     repository = (
         [root / name for name in REPOSITORY_PATHS] if (root / "Cargo.toml").is_file() else []
     )
-    paths = repository + [library / name for name in LIBRARY_PATHS]
+    paths = repository + [library / name for name in _LIBRARY_PATHS]
     index_path = (
         root / "build" / "demo.crx" if repository else Path(tempfile.mkdtemp()) / "demo.crx"
     )
@@ -82,7 +82,7 @@ def ask(index: handle.Index, question: str, *, legs: Sequence[Leg] = LEGS) -> No
     result = index.search(question, legs=legs, window=1)
     print_line(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]")
     print_line()
-    print_passages(fold_copies(result.passages, query=question)[:PASSAGES_SHOWN], query=question)
+    print_passages(fold_copies(result.passages, query=question)[:_PASSAGES_SHOWN], query=question)
     print_line()
 
 

@@ -275,10 +275,10 @@ def promises_text(found: FoundFile, data: bytes) -> bool:
     if found.uri == found.root:
         return True
     extension = suffix(found.uri)
-    return bool(data.strip()) and is_claimed(extension) and not is_minified(data, extension)
+    return bool(data.strip()) and is_claimed(extension) and not _is_minified(data, extension)
 
 
-def is_minified(data: bytes, extension: str) -> bool:
+def _is_minified(data: bytes, extension: str) -> bool:
     """Return whether the bytes are those of JavaScript or CSS without line breaks."""
     if extension not in _MINIFIED or len(data) < _MINIFIED_BYTES:
         return False
@@ -308,7 +308,7 @@ def _find_reader(data: bytes, extension: str) -> Reader:
     own = reader_for(extension)
     if own is not None and not named:
         return own
-    if is_minified(data, extension):
+    if _is_minified(data, extension):
         raise NotText("is minified code")
     if name := reader_by_content(data, extension, named=named):
         return load_reader(name)
