@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 import crx
 
 
-def modules_after(code: str) -> set[str]:
+def modules_after(code: str, environ: Mapping[str, str] | None = None) -> set[str]:
     code += "\nprint(*sorted(sys.modules), file=sys.stderr)"
     command = [sys.executable, "-c", "import sys\n" + code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **(environ or {})}
+    )
     return set(done.stderr.split())
 
 
@@ -31,6 +36,31 @@ def test_the_version_is_that_of_the_installed_package() -> None:
 def test_another_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'crx' has no attribute 'opne'"):
         _ = crx.opne
+
+
+# What a pass over unchanged files and a search by words have no need of.
+UNNEEDED = {
+    "crx.context.run",
+    "crx.ingest.read",
+    "crx.jobs.open_workers",
+    "importlib.metadata",
+    "numpy.ma",
+    "onnxruntime",
+    "rich",
+}
+
+
+def test_what_is_done_often_loads_little(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("words")
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "a.unknown").write_text("words")
+    index = str(tmp_path / "own.crx")
+    prepare = f"from crx.cli import run; run(['index', {str(tmp_path)!r}, '--index', {index!r}])"
+    commands = [["index", "--index", index], ["search", "--index", index, "words"]]
+    modules_after(prepare, environ={"CRX_EMBEDDER": "none"})
+    for command in commands:
+        loaded = modules_after(f"from crx.cli import run; run({command})")
+        assert not loaded & UNNEEDED, command
 
 
 def test_import_crx_loads_neither_numpy_nor_a_step() -> None:

@@ -15,17 +15,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from crx.context.cache import Refresh
-from crx.context.estimate import CostModel
 from crx.context.records import FileContexts
 from crx.context.sources import ContextRouter, ContextSources
 from crx.errors import UsageError
 from crx.plugins import SHIPPED, find_plugins, load_plugin, load_shipped, require_protocol
-from crx.protocols import Contextualizer, CostEstimator, Promptable
+from crx.protocols import Contextualizer, Promptable
 from crx.registry import embedder_acts
 from crx.services.prompt import Prompt
-
-# The model whose prices are shown by default: the cheapest one with known prices.
-_PRICED = "claude:claude-haiku-5-5"
 
 # Those that take a prompt and a cap.
 _OWN = frozenset(SHIPPED["crx.contextualizers"])
@@ -107,23 +103,6 @@ def read_prompts(prompt: Prompt | None, *, templates: Mapping[str, str]) -> dict
     return {folder: general.with_template(file) for folder, file in templates.items()}
 
 
-def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostModel:
-    """Return the cost model of contexts from a source; "" is the outline alone.
-
-    For a source that costs money, `contextualizer` is None, so that it is not run, and `pricing` is
-    its own. For any other source, and for "", `pricing` is that of the model `_PRICED`. Raises what
-    `load_contextualizer` raises.
-    """
-    name, _, _ = source.partition(":")
-    priced = source if name == "claude" else _PRICED
-    if name == "claude" or not source:
-        return CostModel(source, None, priced, _claude_pricing(priced, prompt))
-    contextualizer = load_contextualizer(source, prompt=prompt)
-    if isinstance(contextualizer, CostEstimator):
-        return CostModel(source, None, source, contextualizer)
-    return CostModel(source, contextualizer, priced, _claude_pricing(priced, prompt))
-
-
 def parse_contexts(text: str) -> ContextSpec:
     """Parse `none`, `outline`, `SOURCE`, `outline+SOURCE` or `none+SOURCE`."""
     if text in ("none", "outline"):
@@ -172,12 +151,6 @@ def _file(source: str) -> FileContexts:
             f"model such as llama:PATH or claude:MODEL"
         )
     return FileContexts(Path(source))
-
-
-def _claude_pricing(priced: str, prompt: Prompt | None) -> CostEstimator:
-    rest = priced.partition(":")[2]
-    pricing: CostEstimator = load_shipped("crx.prices", "claude")(rest, prompt=prompt)
-    return pricing
 
 
 def _refuse_options(

@@ -7,7 +7,9 @@ metadata of all installed packages takes longer than a search.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -149,6 +151,13 @@ def find_plugins(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {plugin.name: plugin for plugin in entry_points(group=group)}
+
+
+def installed_packages() -> str:
+    """Return a text that changes when a package is installed, removed or replaced."""
+    folders = [folder for folder in sys.path if folder.endswith("-packages")]
+    times = [f"{os.stat(folder).st_mtime_ns}" for folder in folders if os.path.isdir(folder)]
+    return " ".join(times)
 
 
 def require_protocol(loaded: object, protocol: type[T], name: str) -> T:

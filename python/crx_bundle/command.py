@@ -10,10 +10,10 @@ import click
 
 from crx.cli.options import json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
-from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model
 from crx.config import resolve
 from crx.errors import Damaged
+from crx.labels import format_size
 from crx_bundle.create import create_bundle, models_of
 from crx_bundle.install import install_bundle
 from crx_bundle.verify import check_bundle

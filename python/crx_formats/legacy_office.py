@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from crx.ingest.formats import suffix
 from crx.ingest.readers import docx, text
 from crx.ingest.readers.binary import OLE
-from crx.ingest.readers.structure import suffix
 from crx.types import Document
 from crx_formats import odf
 from crx_formats.libreoffice.convert import convert

@@ -9,7 +9,7 @@ from crx.errors import IndexFailure, NotAnIndex
 from crx.index.handle import Index
 from crx.retrieve.request import SearchRequest
 from crx.types import LEGS, Note, Passage, Result
-from crx_engines.folder.joint_search import can_search_jointly, interleave, search_jointly
+from crx_engines.folder.joint_search import can_search_jointly, search_jointly, take_turns
 from crx_serve.passages import add_timings
 from crx_serve.requests import SearchQuery
 from crx_serve.served_index import ServedIndex
@@ -95,7 +95,7 @@ def _find_together(
 def _find_by_turns(
     served: Sequence[ServedIndex], request: SearchQuery, *, search: SearchOne
 ) -> FoundPassages:
-    """Return the best passages of all indexes, then the second best, and so on."""
+    """Return the best passages of all indexes, then the second best, and so on, at most k."""
     results: dict[str, Result] = {}
     notes: list[str] = []
     failures: list[NotAnIndex | IndexFailure] = []
@@ -111,7 +111,9 @@ def _find_by_turns(
         notes += [Note(f"{prefix}{note}", note.kind) for note in result.notes]
     if not results:
         raise failures[0]
-    by_turns = interleave(
-        [[(name, passage) for passage in result.passages] for name, result in results.items()]
-    )
-    return FoundPassages(by_turns, tuple(notes), add_timings(list(results.values())))
+    answered = (each for each in served if each.name in results)
+    k = request.k or next(answered).get().configuration.k
+    turns = take_turns([result.passages for result in results.values()], k=k, by=request.by)
+    names = list(results)
+    passages = [(names[at], passage) for at, passage in turns]
+    return FoundPassages(passages, tuple(notes), add_timings(list(results.values())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +16,10 @@ from crx.types import Passage
 
 pytest.importorskip("prompt_toolkit")
 
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
-from prompt_toolkit.output import DummyOutput
+from prompt_toolkit.output import DummyOutput, Output
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from crx.cli.picker.application import Picker, preview
 from crx.cli.picker.latest_search import Found, LatestSearch
@@ -59,7 +62,9 @@ class Steps:
         self.keys.send_text(self.steps.pop(query, ""))
 
 
-def run(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> tuple[Picker, list[tuple[object, ...]]]:
+def run(
+    steps: Steps, monkeypatch: pytest.MonkeyPatch, *, output: Output | None = None
+) -> tuple[Picker, list[tuple[object, ...]]]:
     """Run the picker until it ends; return it, and what it opened."""
     opened: list[tuple[object, ...]] = []
     monkeypatch.setattr("crx.cli.picker.latest_search.SETTLED_S", 0.0)
@@ -72,7 +77,7 @@ def run(steps: Steps, monkeypatch: pytest.MonkeyPatch) -> tuple[Picker, list[tup
         steps.find,
         query="",
         terminal_input=steps.keys,
-        terminal_output=DummyOutput(),
+        terminal_output=output or DummyOutput(),
     )
     show = picker._show
 
@@ -120,6 +125,21 @@ def test_a_problem_is_shown_and_the_picker_goes_on(
     assert picker.chosen == passages[0]
 
 
+@pytest.mark.parametrize(("columns", "line"), [(20, "─"), (59, "─"), (60, "│")])
+def test_on_a_narrow_terminal_the_preview_is_below_the_list(
+    columns: int,
+    line: str,
+    keys: PipeInput,
+    passages: list[Passage],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen = io.StringIO()
+    output = Vt100_Output(screen, get_size=lambda: Size(rows=20, columns=columns))
+    keys.send_text("krill")
+    run(Steps(keys, passages, {"krill": ESCAPE}), monkeypatch, output=output)
+    assert {each for each in screen.getvalue() if each in "─│"} == {line}
+
+
 def test_a_preview_begins_above_the_line_that_answers_and_marks_words(
     passages: list[Passage],
 ) -> None:
@@ -164,6 +184,11 @@ def test_the_picker_wants_a_terminal_and_its_package(
     assert crx("search") == Done(2, "", missing)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    assert crx("search", "-i").err == (
+        "crx: -i moves the cursor, which this terminal cannot (TERM=dumb)\n"
+    )
+    monkeypatch.setenv("TERM", "xterm")
     ran: list[tuple[str, int, int]] = []
 
     def run(

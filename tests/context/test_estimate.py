@@ -13,9 +13,9 @@ import pytest
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.cli import run
+from crx.cli.plan import load_cost_model
 from crx.context.estimate import Plan
 from crx.context.estimate import plan as plan_costs
-from crx.context_registry import load_cost_model
 from crx.errors import ModelError, UsageError
 from crx.services.compute_usage import ComputeUsage
 from crx.services.prompt import Prompt

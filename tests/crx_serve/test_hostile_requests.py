@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import pytest
 from command_line import MAIN, process
+from endless_search import EndlessSearch
 from served import SETTINGS, Client, serving_app
 
 import crx
@@ -232,27 +233,10 @@ def test_an_interrupt_ends_a_search(tmp_path: Path) -> None:
             index.search("krill")
 
 
-class Endless:
-    """A stage of a search that ends when it is interrupted."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.ended = threading.Event()
-
-    def __call__(self, *_: object, **__: object) -> object:
-        self.entered.set()
-        try:
-            while True:
-                _native.check_interrupt()
-                time.sleep(0.001)
-        finally:
-            self.ended.set()
-
-
 def test_a_search_whose_time_is_over_frees_its_thread(
     service: SearchService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endless = Endless()
+    endless = EndlessSearch()
     monkeypatch.setattr(service, "_search_index", endless)
     policy = make_policy(host="127.0.0.1", token="")
     limits = Limits(answer_s=0.05)

@@ -51,6 +51,8 @@ def test_indexes_whose_vectors_do_not_compare_take_turns(
     both = SearchService(open_indexes([f"sea={sea}", f"short={tmp_path / 'short.crx'}"]))
     found = both.search(SearchQuery(query="whales bread", window=0))
     assert [each.index for each in found.passages] == ["sea", "short"]
+    first = both.search(SearchQuery(query="whales bread", window=0, k=1))
+    assert [each.index for each in first.passages] == ["sea"]
     both.close()
 
 

@@ -17,6 +17,7 @@ class Row:
     doc: int
     uri: str
     source_mtime_ns: int = 0
+    kind: str = "prose"
 
 
 def order(*rows: tuple[Row, int]) -> list[tuple[str, int]]:
@@ -54,6 +55,16 @@ def test_newer_documents_come_first_and_those_of_the_last_week_as_a_whole() -> N
     turns = [uri for uri, _ in order(*rows)]
     assert list(dict.fromkeys(turns)) == ["new.md", "recent.md", "old.md", "older.md"]
     assert turns.index("old.md") == CHUNKS_A_TURN + 2
+
+
+def test_source_code_comes_after_prose_and_before_its_tests() -> None:
+    rows = (
+        (Row(1, "tests/test_parse.py", 9 * RECENT_NS, "code"), 1),
+        (Row(2, "src/parse.py", 9 * RECENT_NS, "code"), 1),
+        (Row(3, "docs/guide.md", 1), 9),
+    )
+    found = [uri for uri, _ in order(*rows)]
+    assert found == ["docs/guide.md"] * 9 + ["src/parse.py", "tests/test_parse.py"]
 
 
 def test_licences_tests_and_generated_texts_come_last_even_if_they_are_new() -> None:

@@ -183,8 +183,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Return a function that installs readers by name; they are gone after the test."""
 
     def installed(*names: str) -> None:
-        entries = {"crx.readers": [Entry(name) for name in names]}
-        monkeypatch.setattr(readers, "entry_points", lambda *, group: entries[group])
+        entries = {"crx.readers": {name: Entry(name) for name in names}}
+        monkeypatch.setattr(readers, "find_plugins", lambda group: entries[group])
         readers._load_plugins.cache_clear()
 
     yield installed

@@ -15,7 +15,11 @@ import pytest
 from crx_process import CrxHere
 
 from crx.errors import InputError, NothingToRead, NotText
+from crx.index.handle import open as open_index
+from crx.ingest import discover, file_pass
+from crx.ingest.found_file import FoundFile
 from crx.ingest.read import read_bytes
+from crx.ingest.roots import read_skipped
 
 TEXT = "# Whales\n\nKrill is what a whale eats.\n"
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -240,6 +244,40 @@ def test_the_folders_are_a_setting(crx: CrxHere) -> None:
     done = crx("index", "-q", "docs", "--set", "skip_folders=drafts")
     assert done.out.startswith(".crx: 1 file added")
     assert crx("status", "--documents").out == "docs/node_modules/a.md\n"
+
+
+def test_a_skipped_file_is_read_again_only_when_that_may_change_something(
+    crx: CrxHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def read_content(file: FoundFile, *, max_file_mb: int) -> bytes:
+        read.append(file.path.name)
+        return discover.read_content(file, max_file_mb=max_file_mb)
+
+    monkeypatch.setattr(file_pass, "read_content", read_content)
+    docs = crx.folder / "docs"
+    (docs / "picture.png").write_bytes(PNG)
+    (docs / "whales.md").write_text(TEXT)
+    index = crx.folder / "own.crx"
+
+    def index_docs(*, rehash: bool = False) -> list[str]:
+        read.clear()
+        with open_index(index, settings={"embedder": "none"}) as opened:
+            assert opened.add(docs, rehash=rehash).skipped == 1
+            assert [each.reason for each in read_skipped(opened.store)] == ["is a picture (PNG)"]
+        return read.copy()
+
+    assert index_docs() == ["picture.png", "whales.md"]
+    assert index_docs() == []
+    assert index_docs(rehash=True) == ["picture.png", "whales.md"]
+    stat = (docs / "picture.png").stat()
+    (docs / "picture.png").write_bytes(PNG)
+    os.utime(docs / "picture.png", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert index_docs() == ["picture.png"]  # its content may be another one
+    monkeypatch.setattr(file_pass, "installed_packages", lambda: "one more")
+    assert index_docs() == ["picture.png"]
+    assert index_docs() == []
 
 
 @pytest.mark.parametrize("damage", [b"{", b"\0" * 512, b'{"other": 1}\n'])

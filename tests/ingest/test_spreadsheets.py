@@ -55,6 +55,20 @@ def test_rows_are_lines_and_columns_are_headings(name: str) -> None:
     assert document.metadata["sheets"] == 2
 
 
+def test_a_workbook_of_one_xml_file_is_read_as_its_archive() -> None:
+    with ZipFile(BytesIO(ods(SHEETS))) as archive:
+        content = archive.read("content.xml")
+    packed, flat = one(ods(SHEETS), "a.ods"), one(content, "a.fods")
+    assert (flat.text, flat.marks) == (packed.text, packed.marks)
+    assert flat.metadata["format"] == "fods"
+
+
+@pytest.mark.parametrize("data", [b"", b"<office:document", b"no workbook"])
+def test_a_damaged_workbook_of_one_xml_file_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError):
+        one(data, "a.fods")
+
+
 def test_a_title_is_that_of_the_properties_or_of_the_file() -> None:
     assert one(xlsx(SHEETS, title="Budget"), "/x/plan_of_roads.xlsx").title == "Budget"
     assert one(ods(SHEETS, title="Budget"), "/x/plan_of_roads.ods").title == "Budget"

@@ -47,11 +47,10 @@ def test_a_rule_is_frozen_and_its_numbers_are_its_fields() -> None:
 ORDER = {
     "fusion": {"SHARE_POWER"},
     "dense_languages": {"UNREAD_WEIGHT"},
-    "document_name": {"_OF_ONE_DOCUMENT", "_FEWEST_WORDS"},
-    "search": {"DEEPEST"},
+    "document_name": {"_FEWEST_WORDS"},
+    "parameters": {"DEEPEST"},
     "spelling": {"_SHORTEST_PART", "_UNKNOWN_SHARE", "_TERMS", "_CHUNKS", "_ALIKE", "_SHORTEST"},
     "unknown_words": {"FEWEST_CHUNKS"},
-    "verbatim": {"_SHORTEST"},
 }
 # Limits of time and memory, results of the core, and what is shown.
 OTHER = {
@@ -113,7 +112,7 @@ def test_the_numbers_that_decide_an_order_are_counted() -> None:
         for each in fields(rule)  # type: ignore[arg-type]
         if each.default is not MISSING and isinstance(each.default, int | float)
         if each.name not in ("asked", "copy_share")
-        if rule.name not in of_settings or each.name == "deepest"
+        if rule.name not in of_settings
     }
     beside = sum(map(len, ORDER.values())), sum(map(len, CORE.values()))
-    assert (len(settings), len(numbers), *beside) == (22, 6, 13, 12)
+    assert (len(settings), len(numbers), *beside) == (20, 5, 11, 12)

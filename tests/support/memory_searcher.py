@@ -18,7 +18,7 @@ from crx.retrieve.search_state import SearchParameters
 PARAMETERS = SearchParameters(
     weights=RankingWeights(
         bm25_depth=9, dense_depth=9, dense_weight=0.3, score_share=0.6, rrf_k=5,
-        k1=1.2, b=0.75, context_weight=1, outline_prose=1, outline_code=2, outline_named=6,
+        k1=1.2, b=0.75, outline_code=2, outline_named=6,
     ),
     k=3,
     budget_tokens=100,

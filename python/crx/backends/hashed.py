@@ -12,7 +12,7 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice, pairwise
 
 import numpy as np
@@ -25,9 +25,10 @@ _VERSION = 1
 
 # Scripts written without spaces, of which each character is a token.
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
-_WORD_CHARACTER = re.compile(rf"[^\W{_UNSPACED}]")
-_RUN = re.compile(rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+")
+# Compiled when they are used: that takes longer than to look for changes in a folder.
+_TOKEN = rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]"
+_WORD_CHARACTER = rf"[^\W{_UNSPACED}]"
+_RUN = rf"([{_UNSPACED}]+)|[^\W{_UNSPACED}]+"
 
 # A word weighs four times as much as one of its trigrams; weights grow with the word's length, up
 # to 8 letters, because longer words are rarer.
@@ -91,7 +92,7 @@ class HashedEmbedder:
         return vectors
 
     def _end(self, text: str) -> int:
-        first_unread = next(islice(_TOKEN.finditer(text), self._max_tokens, None), None)
+        first_unread = next(islice(re.finditer(_TOKEN, text), self._max_tokens, None), None)
         return len(text) if first_unread is None else first_unread.start()
 
     def _vector(self, text: str) -> NDArray[np.float64]:
@@ -108,21 +109,23 @@ class HashedEmbedder:
 
 def _kinds_of(characters: str) -> NDArray[np.uint8]:
     """Return the kind of each character, as a search for the tokens tells it."""
-    tokens = (_TOKEN.match(character) for character in characters)
+    tokens = (re.match(_TOKEN, character) for character in characters)
     kinds = (
-        _SPACE if token is None else _WORD if _WORD_CHARACTER.match(token[0]) else _ALONE
+        _SPACE if token is None else _WORD if re.match(_WORD_CHARACTER, token[0]) else _ALONE
         for token in tokens
     )
     return np.fromiter(kinds, np.uint8)
 
 
-_ASCII_KINDS = _kinds_of("".join(map(chr, range(128))))
+@cache
+def _ascii_kinds() -> NDArray[np.uint8]:
+    return _kinds_of("".join(map(chr, range(128))))
 
 
 def _kinds(text: str) -> NDArray[np.uint8]:
     """Return the kind of each character of a text; each distinct one is looked up once."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    kinds = _ASCII_KINDS[np.minimum(codes, 127)]
+    kinds = _ascii_kinds()[np.minimum(codes, 127)]
     if not text.isascii():
         others = codes > 127
         distinct, inverse = np.unique(codes[others], return_inverse=True)
@@ -132,7 +135,7 @@ def _kinds(text: str) -> NDArray[np.uint8]:
 
 def _words(text: str) -> Iterator[str]:
     """Yield the words; for scripts without spaces, each pair of neighbouring characters."""
-    for run in _RUN.finditer(text):
+    for run in re.finditer(_RUN, text):
         word = run.group()
         if run.group(1) is None or len(word) == 1:
             yield word

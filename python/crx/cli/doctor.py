@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -16,20 +16,23 @@ import click
 import numpy as np
 
 from crx.cli.doctor_file import diagnose
-from crx.cli.embedder_speed import list_forms, measure_forms
+from crx.cli.embedder_speed import list_forms, measure_forms, remembered_seconds
 from crx.cli.options import find_index, index_option, json_option
 from crx.cli.output import colored, print_json, print_line
-from crx.cli.tables import format_size
+from crx.cli.progress import format_duration
 from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 from crx.index.handle import open as open_index
+from crx.labels import format_size
 from crx.models import list_models
 from crx.models.card import read_card
+from crx.models.known import find_better_embedder
 from crx.models.processor import detect_processor
 from crx.models.store import search_path
 from crx.plugins import load_shipped
 from crx.registry import NO_EMBEDDER, load_embedder, load_reranker
 from crx.thread_count import thread_count
+from crx.types import Status
 
 State = Literal["ok", "warn", "fail"]
 
@@ -63,6 +66,8 @@ EXTRAS = {
 # Less free space is a warning; less than a tenth of it a failure.
 LITTLE_ROOM_BYTES = 1_000_000_000
 
+# An embedder that would take longer for the index is not recommended.
+LONGEST_EMBEDDING_S = 3600.0
 # A form of the embedder is recommended if it is faster than the present one by more than noise.
 WORTH_A_CHANGE = 1.1
 
@@ -282,6 +287,7 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
         yield "ok", f"embedder {status.settings['embedder']}; {_written_by(path)}"
         for line in status.notes:
             yield "warn", line
+        yield from _recommendation(status, [lang for lang, _ in index.store.chunks_by_lang()])
         if status.failures:
             yield "warn", f'{len(status.failures)} files failed; "crx status" names them'
         index.check_findable()
@@ -297,6 +303,22 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
                 yield "warn", line
             if not found.faults:
                 yield "ok", "every row matches its hash"
+
+
+def _recommendation(status: Status, langs: Sequence[str]) -> Iterator[tuple[State, str]]:
+    """Name an embedder of the hub that reads the languages, if its authors found it better."""
+    name = status.settings["embedder"]
+    chunks = {**status.counts, "pending": status.counts["chunks"]}
+    seconds = remembered_seconds(status.settings.get("embedder_fingerprint", ""), chunks) or 0.0
+    found = find_better_embedder(
+        name, langs=langs, is_quick=lambda work: seconds * work <= LONGEST_EMBEDDING_S
+    )
+    if found is None:
+        return
+    better, own = found
+    figures = f"{better.score} in {own.benchmark} by its authors, and {name} {own.score}"
+    takes = f"; about {format_duration(seconds * (better.work or 1))} here" if seconds else ""
+    yield "ok", f"another embedder: hf:{better.repository} has {figures}{takes}"
 
 
 def _written_by(path: Path) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from crx.cli.output import colored, display_path, print_json, print_line
-from crx.cli.tables import format_size
 from crx.config import resolve
 from crx.errors import InputError
 from crx.index.reader import open_reader
 from crx.ingest.file_report import FileReport, read_report
 from crx.ingest.paths import candidate_uris
 from crx.ingest.roots import read_skipped
-from crx.labels import count_label
+from crx.labels import count_label, format_size
 from crx.types import Document
 
 # Documents and missing parts that are listed; the others are counted.

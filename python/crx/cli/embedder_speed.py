@@ -117,6 +117,12 @@ def format_speed(kind: str, fingerprint: str) -> str:
     )
 
 
+def estimate_speed(fingerprint: str, *, work: float) -> str:
+    """Return the speed of an embedder that takes `work` times the work of one that was measured."""
+    speed = _read_speeds().get(_name(fingerprint))
+    return f"about {speed / _CHUNK_TOKENS / work:,.0f} chunks/s" if speed else ""
+
+
 def _read_speeds() -> dict[str, float]:
     """Return the speeds that were measured; none if the file is missing or not ours."""
     with contextlib.suppress(OSError, ValueError):

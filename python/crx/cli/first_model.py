@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 
 from crx.cli.output import print_note
-from crx.cli.tables import format_size
 from crx.config import is_offline, resolve
 from crx.errors import ModelError
 from crx.index.open_store import is_complete
+from crx.labels import format_size
 from crx.models.pinned_wheels import find_pinned_wheel, is_pullable
 from crx.models.pull import pull_model
 from crx.models.store import is_installed

@@ -11,19 +11,20 @@ from typing import TypeVar
 import click
 
 from crx.cli.embedder_speed import measure_speed
-from crx.cli.models_table import as_object, pin_object, print_models
+from crx.cli.models_table import as_object, known_object, pin_object, print_models
 from crx.cli.options import json_option
 from crx.cli.output import display_path, print_json, print_line, print_note
-from crx.cli.tables import format_size
 from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError, Unavailable, UsageError
+from crx.labels import format_size
 from crx.models import ModelCard, find_model, list_models, remove_model, verify_model
 from crx.models.adding import add_foreign_model
 from crx.models.card import ModelKind, Pooling, Precision, read_card
 from crx.models.elsewhere import OtherModel, list_cached_models
 from crx.models.gguf import can_convert_gguf
 from crx.models.hub_address import SCHEME, HubModel, parse_hub_address
+from crx.models.known import known_models
 from crx.models.licences import UNKNOWN
 from crx.models.pinned_wheels import PINNED_WHEELS, find_pinned_wheel
 from crx.models.pull import pull_model
@@ -126,9 +127,11 @@ def _list(*, speed: bool, as_json: bool) -> int:
         listed = [as_object(card, folder) for card, folder in models]
         pins = [pin_object(pin) for pin in PINNED_WHEELS]
         others = [asdict(model) for model in elsewhere]
-        print_json({"models": listed, "damaged": damaged, "elsewhere": others, "pullable": pins})
+        hub = [known_object(each) for each in known_models()]
+        of_kinds = {"models": listed, "damaged": damaged, "elsewhere": others, "pullable": pins}
+        print_json({**of_kinds, "hub": hub})
     else:
-        print_models(models, elsewhere, pullable)
+        print_models(models, elsewhere, pullable, known_models())
     if fault:
         print_note(fault)
     for line in damaged:

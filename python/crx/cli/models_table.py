@@ -6,21 +6,28 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from crx.cli.embedder_speed import format_speed
+from crx.cli.embedder_speed import estimate_speed, format_speed
 from crx.cli.output import print_line, print_note, print_text
-from crx.cli.tables import format_size, format_table
+from crx.cli.tables import format_table
+from crx.labels import format_size
 from crx.models import ModelCard
 from crx.models.elsewhere import OtherModel
+from crx.models.hub_address import SCHEME
+from crx.models.known import KnownModel
 from crx.models.licences import UNKNOWN
 from crx.models.pinned_wheels import PinnedWheel
+
+# The model whose speed tells those of others.
+_MEASURED = "e5@int8"
 
 
 def print_models(
     models: Sequence[tuple[ModelCard, Path]],
     elsewhere: Sequence[OtherModel],
     pullable: Sequence[PinnedWheel],
+    known: Sequence[KnownModel],
 ) -> None:
-    """Print the models of the store, the others, and those that can be pulled."""
+    """Print the models of the store, the others, those that can be pulled, and those of the hub."""
     if models:
         head = ["name", "kind", "dimensions", "tokens", "precision", "size", "licence"]
         head += ["languages", "speed", "folder"]
@@ -37,7 +44,19 @@ def print_models(
             print_line()
         print_line("available to pull:")
         print_text(format_table([_pin_row(pin) for pin in pullable], right=(3,)))
-        print_note('"crx models pull NAME" fetches one, "crx models add FOLDER" adds your own')
+    print_line()
+    print_line("on the Hugging Face Hub, with the figures of their authors:")
+    measured = next((card for card, _ in models if card.name == _MEASURED), None)
+    sources = list(dict.fromkeys(each.source for each in known if each.source))
+    rows = [_known_row(each, measured, sources) for each in known]
+    print_text(format_table(rows, right=(2, 3, 7)))
+    print_line("; ".join(f"({at}) {source}" for at, source in enumerate(sources, 1)))
+    print_note('"crx models pull NAME" fetches one, "crx models add FOLDER" adds your own')
+
+
+def known_object(model: KnownModel) -> dict[str, object]:
+    """Return a model of the hub as a JSON object."""
+    return {"name": f"{SCHEME}{model.repository}", **model._asdict()}
 
 
 def as_object(card: ModelCard, folder: Path) -> dict[str, object]:
@@ -115,6 +134,24 @@ def _pin_row(pin: PinnedWheel) -> list[str]:
         pin.licence,
         format_languages(pin.languages),
         pin.release,
+    ]
+
+
+def _known_row(model: KnownModel, measured: ModelCard | None, sources: Sequence[str]) -> list[str]:
+    speed = figure = ""
+    if measured and model.work:
+        speed = estimate_speed(f"onnx:{measured.fingerprint}", work=model.work)
+    if model.score:
+        figure = f"{model.score} {model.benchmark} ({sources.index(model.source) + 1})"
+    return [
+        f"{SCHEME}{model.repository}",
+        model.kind,
+        str(model.dimensions or ""),
+        str(model.max_tokens or ""),
+        model.licence,
+        model.languages,
+        figure,
+        speed,
     ]
 
 

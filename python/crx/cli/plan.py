@@ -19,12 +19,16 @@ from crx.cli.options import (
 from crx.cli.output import display_path, print_json, print_line, print_note, print_text
 from crx.cli.tables import format_table
 from crx.config import resolve
-from crx.context.estimate import Plan, plan
+from crx.context.estimate import CostModel, Plan, plan
 from crx.context.report import OutcomeCounts
-from crx.context_registry import load_cost_model
-from crx.protocols import Closeable
+from crx.context_registry import load_contextualizer
+from crx.plugins import load_shipped
+from crx.protocols import Closeable, CostEstimator
 from crx.registry import load_embedder
 from crx.services.prompt import Prompt
+
+# The model whose prices are shown by default: the cheapest one with known prices.
+PRICED = "claude:claude-haiku-5-5"
 
 
 @click.command()
@@ -142,3 +146,26 @@ def _dollars(amount: float | None) -> str:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / 60:,.1f} min" if seconds >= 60 else f"{seconds:.1f} s"
+
+
+def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostModel:
+    """Return the cost model of contexts from a source; "" is the outline alone.
+
+    For a source that costs money, `contextualizer` is None, so that it is not run, and `pricing` is
+    its own. For any other source, and for "", `pricing` is that of the model `PRICED`. Raises what
+    `crx.context_registry.load_contextualizer` raises.
+    """
+    name, _, _ = source.partition(":")
+    priced = source if name == "claude" else PRICED
+    if name == "claude" or not source:
+        return CostModel(source, None, priced, _claude_pricing(priced, prompt))
+    contextualizer = load_contextualizer(source, prompt=prompt)
+    if isinstance(contextualizer, CostEstimator):
+        return CostModel(source, None, source, contextualizer)
+    return CostModel(source, contextualizer, priced, _claude_pricing(priced, prompt))
+
+
+def _claude_pricing(priced: str, prompt: Prompt | None) -> CostEstimator:
+    rest = priced.partition(":")[2]
+    pricing: CostEstimator = load_shipped("crx.prices", "claude")(rest, prompt=prompt)
+    return pricing

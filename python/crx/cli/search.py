@@ -43,7 +43,8 @@ from crx.show.notes import choose_notes
 from crx.types import LEGS, Passage, Result
 
 if TYPE_CHECKING:
-    from crx.retrieve.request import Where
+    from crx.index.reader import IndexReader
+    from crx.retrieve.request import SearchRequest, Where
 
 Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
 # What takes longest of a search for words, of which the last is typed only in part.
@@ -337,12 +338,21 @@ def search_here(
     index_path: Path | str, query: str, arguments: Mapping[str, Any], settings: Mapping[str, object]
 ) -> Result:
     """Search an index in this process."""
+    with _open(index_path, settings) as index:
+        return index.run(_request(query=query, **arguments))
+
+
+def _open(index_path: Path | str, settings: Mapping[str, object]) -> IndexReader:
     # Imported here: a search by a server is over before this is.
     from crx.index.reader import open_reader
-    from crx.retrieve.request import SearchRequest
 
-    with open_reader(index_path, settings=settings) as index:
-        return index.run(SearchRequest(query=query, **arguments))
+    return open_reader(index_path, settings=settings)
+
+
+def _request(**arguments: Any) -> SearchRequest:
+    from crx.retrieve.request import SearchRequest  # as in `_open`
+
+    return SearchRequest(**arguments)
 
 
 def _pick(
@@ -357,6 +367,8 @@ def _pick(
     assert index_path is not None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("-i wants a terminal")
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError("-i moves the cursor, which this terminal cannot (TERM=dumb)")
     # Imported here: it is an extra, and takes longer than a search.
     try:
         from crx.cli.picker.application import run_picker
@@ -365,14 +377,10 @@ def _pick(
             f'-i: the package {error.name} is not installed; pip install "crx[picker]"',
             extra="picker",
         ) from None
-    # Imported here: a search by a server is over before this is.
-    from crx.index.reader import open_reader
-    from crx.retrieve.request import SearchRequest
-
-    with open_reader(index_path, settings=settings) as index:
+    with _open(index_path, settings) as index:
 
         def find(changed: Mapping[str, Any], query: str) -> list[Passage]:
-            asked = SearchRequest(**{**arguments_of(query), **changed})
+            asked = _request(**{**arguments_of(query), **changed})
             return [each.passage for each in fold_copies(index.run(asked).passages, query=query)]
 
         run_picker(partial(find, quickly), partial(find, {}), query=query)
@@ -384,13 +392,12 @@ def _search_everywhere(
     """Search all indexes of the user; return what is found, and the index of each passage's id."""
     # Imported here: an ordinary search does without.
     from crx.config.own_indexes import read_own_indexes
-    from crx.retrieve.request import SearchRequest
 
     paths = read_own_indexes(os.environ)
     if not paths:
         raise UsageError('no index yet; "crx index PATH" makes one')
     search_all = load_shipped("crx.joint", "search")
-    request = SearchRequest(query=query, **arguments)
+    request = _request(query=query, **arguments)
     result, positions = search_all(paths, request, settings=settings)
     index_of = {id(each): paths[at] for each, at in zip(result.passages, positions, strict=True)}
     return result, index_of

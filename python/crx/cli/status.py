@@ -14,7 +14,7 @@ from crx.cli.embedder_speed import remembered_seconds
 from crx.cli.options import index_option, json_option, searchable_index
 from crx.cli.output import display_path, print_json, print_line, print_note, print_text
 from crx.cli.progress import format_duration
-from crx.cli.tables import format_size, format_table
+from crx.cli.tables import format_table
 from crx.context.cache import ORIGINS, read_origins
 from crx.context.report import OutcomeCounts, compute_coverage
 from crx.index.open_store import BASE, UNFINISHED_COPY
@@ -22,7 +22,7 @@ from crx.index.reader import open_reader
 from crx.ingest.incomplete import read_incomplete
 from crx.ingest.paths import path_of
 from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
-from crx.labels import count_label
+from crx.labels import count_label, format_size
 from crx.registry import NO_EMBEDDER
 from crx.retrieve.legs.dense_languages import EMBEDDER_LANGUAGES
 from crx.services.pending_jobs import PENDING_JOBS, read_pending_jobs
@@ -61,10 +61,11 @@ def command(
         listed = [
             {"uri": r.uri, "title": r.title, "lang": r.lang, "chunks": r.chunks} for r in rows
         ]
+        not_read = [{"uri": each.uri, "reason": each.reason} for each in passed_over]
         covered = {"coverage": compute_coverage(status.counts)}
         asked = {
             **({"documents": listed} if documents else {}),
-            **({"skipped": [asdict(each) for each in passed_over]} if skipped else {}),
+            **({"skipped": not_read} if skipped else {}),
             **({"incomplete": [asdict(each) for each in incomplete]} if skipped else {}),
         }
         sources = {"roots": _root_objects(roots), "written": written}

@@ -112,12 +112,8 @@ class Settings:
     )
     rank_bm25_k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
     rank_bm25_b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
-    rank_bm25_context: float = _setting(1.0, "run", "weight of the context in BM25", least=0)
-    rank_outline_prose: float = _setting(
-        1.0, "run", "weight of the outline in BM25 if the best chunks are prose", least=0
-    )
     rank_outline_code: float = _setting(
-        2.0, "run", "the same if most of them are source code", least=0
+        2.0, "run", "weight of the outline in BM25 if most of the best are source code", least=0
     )
     rank_outline_named: float = _setting(
         6.0, "run", "the same if the query names the document of most of them", least=0
@@ -291,8 +287,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "rrf_k": ("rank.fusion.rrf_k",),
     "k1": ("rank.bm25.k1",),
     "b": ("rank.bm25.b",),
-    "outline_weight": ("rank.outline.prose", "rank.outline.code", "rank.outline.named"),
-    "context_weight": ("rank.bm25.context",),
+    "outline_weight": ("rank.outline.code", "rank.outline.named"),
     "code_definition": ("rank.code.definition",),
     "code_names": ("rank.code.names",),
     "code_file": ("rank.code.file",),
@@ -309,6 +304,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
 
 _BM25_GONE = "rank.fusion.dense is the share of the dense leg, BM25 has the rest"
 _PATH_GONE = "rank.code.names weighs names of files and of definitions alike"
+_CONTEXT_GONE = "contexts says which there are; in BM25 they count as the text does"
 _PROSE_GONE = "rank.code.aside is for prose, tests and examples alike"
 
 # Settings that are gone, by all their names, and what has their effect now.
@@ -319,6 +315,9 @@ REMOVED: Mapping[str, str] = {
     "rank.code.path": _PATH_GONE,
     "code_prose": _PROSE_GONE,
     "rank.code.prose": _PROSE_GONE,
+    "context_weight": _CONTEXT_GONE,
+    "rank.bm25.context": _CONTEXT_GONE,
+    "rank.outline.prose": "rank.outline.code is for code; outlines of prose count as text",
 }
 
 

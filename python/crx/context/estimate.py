@@ -27,8 +27,8 @@ from crx.ingest.discover import Root, discover, read_content, require_paths
 from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embed_pending import EMBED_BATCH
 from crx.ingest.embedding_prefix import embedding_prefix
+from crx.ingest.file_kinds import failure_reason, promises_text
 from crx.ingest.indexer import Indexer
-from crx.ingest.read import failure_reason, promises_text
 from crx.ingest.report import Failure
 from crx.ingest.split import split
 from crx.ingest.worker.isolated_reader import IsolatedReader

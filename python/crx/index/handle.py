@@ -17,7 +17,6 @@ from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, wi
 from crx.context.exchange import Imported, export_contexts, import_contexts
 from crx.context.records import FileContexts, write_contexts
 from crx.context.report import ContextProgress, ContextReport
-from crx.context.run import ContextRun
 from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
 from crx.index.arguments import each_path, require_each
@@ -208,6 +207,9 @@ class Index(AnsweringIndex):
         the notes of the report repeat it. Raises `ModelError` if less than `min_coverage` of the
         chunks have one in the end, besides what `add` raises.
         """
+        # Imported here: `crx index` looks at unchanged files in less time than this takes.
+        from crx.context.run import ContextRun
+
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
             # First: beside another writer no model is loaded.

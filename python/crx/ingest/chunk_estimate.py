@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from crx.ingest.read import FORMATS, is_archive
+from crx.ingest.file_kinds import is_archive
+from crx.ingest.formats import COMPRESSIONS, suffix
 from crx.ingest.readers import is_claimed, reader_name
-from crx.ingest.readers.structure import suffix
 
 # Bytes of a file for each of its chunks before any of its kind was read: English prose in chunks of
 # 192 tokens, and rough guesses for formats with markup, which the files that are read correct.
@@ -70,7 +70,7 @@ class ChunkEstimate:
 
 def bytes_a_chunk(kind: str) -> int:
     """Return how many bytes of a kind of file usually make a chunk."""
-    if kind in FORMATS or (is_archive(kind) and kind != ".tar"):
+    if kind in COMPRESSIONS or (is_archive(kind) and kind != ".tar"):
         return _COMPRESSED_BYTES_A_CHUNK
     return _BYTES_A_CHUNK_OF.get(reader_name(kind), BYTES_A_CHUNK)
 
@@ -83,10 +83,12 @@ def estimate_chunks(sizes: Mapping[Path, int]) -> ChunkEstimate:
     by_kind: Counter[str] = Counter()
     unclaimed: dict[str, list[Path]] = defaultdict(list)
     for path, size in sizes.items():
+        if not size:
+            continue
         kind = suffix(path.as_posix())
         by_kind[kind] += size
-        is_known = kind in FORMATS or is_claimed(kind) or is_archive(kind)
-        if size and not is_known and len(unclaimed[kind]) < _SAMPLED_FILES:
+        is_known = kind in COMPRESSIONS or is_claimed(kind) or is_archive(kind)
+        if not is_known and len(unclaimed[kind]) < _SAMPLED_FILES:
             unclaimed[kind].append(path)
     without_text = [kind for kind, paths in unclaimed.items() if not any(map(_is_text, paths))]
     return ChunkEstimate(by_kind, without_text=without_text)

@@ -48,22 +48,24 @@ def order_pending(
 ) -> list[int]:
     """Return the keys of chunks, (n, 3) of key, document and ordinal, in the order of their turns.
 
-    Licences, tests and generated texts come last. Among the others, the documents of the last week
-    before the newest come first. Then all documents take turns, the newest first, so that the first
-    chunks of each are embedded before the last of any.
+    Licences, tests and generated texts come last, and source code before them: its words alone find
+    its files as well as with vectors, which help where a function is asked for in other words.
+    Among the others, the documents of the last week before the newest come first. Then all
+    documents take turns, the newest first, so that the first chunks of each are embedded before the
+    last of any.
     """
     if not len(pending):
         return []
     rows = {row.doc: row for row in documents}
     changed_ns = {doc: row.source_mtime_ns for doc, row in rows.items()}
     newest = max((changed_ns.get(doc, 0) for doc in set(pending[:, 1].tolist())), default=0)
-    late = {doc: is_late(row.uri) for doc, row in rows.items()}
+    late = {doc: (is_late(row.uri), row.kind == "code") for doc, row in rows.items()}
 
-    def turn(chunk: tuple[int, int, int]) -> tuple[bool, bool, int, int, int, int]:
+    def turn(chunk: tuple[int, int, int]) -> tuple[tuple[bool, bool], bool, int, int, int, int]:
         key, doc, ordinal = chunk
         changed = changed_ns.get(doc, 0)
         is_old = newest - changed > RECENT_NS
-        return late.get(doc, False), is_old, ordinal // CHUNKS_A_TURN, -changed, doc, key
+        return late.get(doc, (False, False)), is_old, ordinal // CHUNKS_A_TURN, -changed, doc, key
 
     return [key for key, _, _ in sorted(map(tuple, pending.tolist()), key=turn)]
 

@@ -16,17 +16,19 @@ from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, Root, discover, read_content
+from crx.ingest.file_kinds import failure_reason, is_archive_name, promises_text
 from crx.ingest.formats import path_names
 from crx.ingest.found_file import FoundFile
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import is_below, path_of
-from crx.ingest.read import failure_reason, is_archive_name, promises_text
 from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
+from crx.ingest.roots import read_skipped
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
 from crx.labels import count_label
+from crx.plugins import installed_packages
 from crx.types import Document
 
 Rows = list[_native.DocumentRow]
@@ -49,7 +51,7 @@ class _Visit:
     rows: Rows
     size: int
     submitted: _SubmittedFile | None = None
-    outcome: Literal["unchanged", "renamed"] | None = None
+    outcome: Literal["unchanged", "renamed", "skipped"] | None = None
     failure: str = ""
 
 
@@ -62,9 +64,10 @@ class FilePass:
     A file that cannot be read is a `Failure`, and the store keeps what it has of it; likewise for
     all files of a folder that cannot be listed or is not mounted. A file without text is skipped,
     unless it is a root or its name promises text; one that was read and holds none is skipped
-    whatever its name. A file that fails as it did in an earlier pass is only counted. An archive
-    that was read but for some of its files is a `Failure` once, and these are recorded; it is read
-    again when it has changed.
+    whatever its name. A skipped file is read again when it has changed or the installed packages
+    have, one that fails in each pass, and it is only counted if it fails as before. An archive that
+    was read but for some of its files is a `Failure` once, and these are recorded; it is read again
+    when it has changed.
     """
 
     def __init__(
@@ -85,6 +88,8 @@ class FilePass:
         that are gone. With `scans` pictures are read.
         """
         self.skipped: list[Skipped] = []
+        self._skipped_before = {each.uri: each for each in read_skipped(store) if each.stamp}
+        self._readers = f"{installed_packages()} scans={scans}"
         self._store = store
         self._reader = reader
         self._writer = writer
@@ -176,8 +181,9 @@ class FilePass:
 
     def _bytes_to_read(self, file: FoundFile, rows: Rows) -> int:
         """Return the size of a file that will be read, 0 for any other."""
-        large = file.size > self._max_file_mb * 1_000_000
-        return 0 if large or self._has_same_stat(file, rows) else file.size
+        if file.size > self._max_file_mb * 1_000_000 or self._has_same_stat(file, rows):
+            return 0
+        return 0 if self._is_skipped_again(file, rows) else file.size
 
     def _begin(self, file: FoundFile, rows: Rows, size: int) -> _Visit:
         """Compare a file with what is stored of it, or let its new content be read.
@@ -188,6 +194,8 @@ class FilePass:
         try:
             if self._is_unchanged(file, rows):
                 return replace(visit, outcome="unchanged")
+            if self._is_skipped_again(file, rows):
+                return replace(visit, outcome="skipped")
             data = read_content(file, max_file_mb=self._max_file_mb)
             return self._update(visit, data)
         except (InputError, OSError) as error:
@@ -199,6 +207,8 @@ class FilePass:
             self._put_read(visit, visit.submitted)
         elif visit.outcome is not None:
             self._tally.count(visit.outcome)
+            if visit.outcome == "skipped":
+                self.skipped.append(self._skipped_before[visit.file.uri])
         else:
             self._keep(visit.file, visit.failure, visit.rows)
         self._tally.finish(visit.file.uri, size=visit.size)
@@ -215,7 +225,7 @@ class FilePass:
             else:
                 self._store.remove_documents([file.uri, *(row.uri for row in rows)])
                 self._failed.replace_within(file.uri, {}, documents=self._files)
-                self.skipped.append(Skipped(file.uri, str(error)))
+                self.skipped.append(Skipped(file.uri, str(error), self._stamp(file)))
                 self._tally.count("skipped")
         except InputError as error:
             was_read = self._tally.report.chunks > chunks
@@ -238,6 +248,20 @@ class FilePass:
         if self._scans and is_archive_name(file.uri):
             return any(SCANS_READ not in orjson.loads(row.metadata) for row in rows)
         return False
+
+    def _is_skipped_again(self, file: FoundFile, rows: Rows) -> bool:
+        """Return True for a file without text that is as an earlier pass read it.
+
+        A root without text is a failure.
+        """
+        before = self._skipped_before.get(file.uri)
+        if before is None or rows or self._is_read_again(file, rows) or file.uri == file.root:
+            return False
+        is_same = before.stamp == self._stamp(file) and not self._has_changed(file)
+        return is_same and os.access(file.path, os.R_OK)
+
+    def _stamp(self, file: FoundFile) -> str:
+        return f"{file.size} {file.mtime_ns} {self._readers}"
 
     def _is_unchanged(self, file: FoundFile, rows: Rows) -> bool:
         """Compare size and time stamp; raise `PermissionError` for a file that cannot be opened."""

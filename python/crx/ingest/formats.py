@@ -18,11 +18,25 @@ MARKUP = {
     ".mediawiki": "mediawiki", ".wiki": "mediawiki",
 }  # fmt: skip
 # Extensions of compressed files, behind that of what they hold.
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _COMPRESSION = re.compile(r"\.(?:gz|bz2|xz|zst)$", re.IGNORECASE)
+_MAILDIR = re.compile(r"(?:^|/)(?:cur|new)/\d{6,20}\.[^/]*$")
 _EXTENSION = re.compile(r"\.[^\W_]{1,12}$")
 # Between letters and a number.
 _GLUED = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _AS_WRITTEN = frozenset(("text", "markdown", *MARKUP.values(), *LANGUAGES.values()))
+
+
+def suffix(name: str) -> str:
+    """Return the extension of a path or URI, lower case with its dot, or "".
+
+    A message in a Maildir has none: its name ends with that of the machine and with flags.
+    """
+    if _MAILDIR.search(name):
+        return ""
+    last = name.rpartition("/")[2]
+    stem, dot, extension = last.rpartition(".")
+    return f".{extension.lower()}" if dot and stem else ""
 
 
 def path_names(uri: str) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
-from crx.ingest.formats import LANGUAGES
-from crx.ingest.found_file import FoundFile
-from crx.ingest.paths import describe_os_error, uri_of
+from crx.ingest.file_kinds import DEFAULT_MAX_BYTES, failure_reason, is_archive, is_minified
+from crx.ingest.formats import LANGUAGES, suffix
+from crx.ingest.paths import uri_of
 from crx.ingest.readers import (
     Reader,
     is_claimed,
@@ -36,7 +36,7 @@ from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.escapes import decode_escapes
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.scan import Recognize
-from crx.ingest.readers.structure import structure, suffix
+from crx.ingest.readers.structure import structure
 from crx.plugins import load_format
 from crx.types import Document
 
@@ -135,16 +135,7 @@ FORMATS: dict[str, Callable[[bytes, int], bytes]] = {
 }
 
 
-# Code for browsers, which programs write from sources, without line breaks: bundles, search indexes
-# of documentation, and source maps.
-_MINIFIED = frozenset({".cjs", ".css", ".js", ".map", ".mjs"})
-_MINIFIED_BYTES = 10_000
-_MINIFIED_BYTES_A_LINE = 500
-
-
 _PROGRAMS = frozenset(LANGUAGES.values())
-# Bytes of a compressed file's content, if the caller sets no limit.
-DEFAULT_MAX_BYTES = 64_000_000
 
 
 def read_bytes(
@@ -234,19 +225,6 @@ def _with_title(document: Document, name: str) -> Document:
     return replace(document, title=title, metadata={**document.metadata, "title_from": "name"})
 
 
-def is_archive(extension: str) -> bool:
-    """Return whether files with this extension are archives; a reader may claim one of these."""
-    return extension in archives.EXTENSIONS and not is_claimed(extension)
-
-
-def is_archive_name(name: str) -> bool:
-    """Return whether a file of this name is an archive, compressed or not."""
-    extension = suffix(name)
-    if extension in FORMATS:
-        extension = suffix(name[: -len(extension)])
-    return is_archive(extension)
-
-
 def _read_archive(
     data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:
@@ -267,29 +245,6 @@ def _read_archive(
     )
 
 
-def promises_text(found: FoundFile, data: bytes) -> bool:
-    """Return True if a file without text is a failure: it was named, or its extension is a text's.
-
-    Other files without text, minified and empty ones, are skipped.
-    """
-    if found.uri == found.root:
-        return True
-    extension = suffix(found.uri)
-    return bool(data.strip()) and is_claimed(extension) and not _is_minified(data, extension)
-
-
-def _is_minified(data: bytes, extension: str) -> bool:
-    """Return whether the bytes are those of JavaScript or CSS without line breaks."""
-    if extension not in _MINIFIED or len(data) < _MINIFIED_BYTES:
-        return False
-    return len(data) > _MINIFIED_BYTES_A_LINE * (1 + data.count(b"\n"))
-
-
-def failure_reason(error: InputError | OSError) -> str:
-    """Return why an input could not be read, without its name."""
-    return describe_os_error(error) if isinstance(error, OSError) else str(error)
-
-
 def _choose_reading(data: bytes, extension: str, recognize: Recognize | None) -> ReadBytes:
     """Return the function that reads bytes of this kind."""
     if recognize is not None and extension in scan.extensions and not is_claimed(extension):
@@ -308,7 +263,7 @@ def _find_reader(data: bytes, extension: str) -> Reader:
     own = reader_for(extension)
     if own is not None and not named:
         return own
-    if _is_minified(data, extension):
+    if is_minified(data, extension):
         raise NotText("is minified code")
     if name := reader_by_content(data, extension, named=named):
         return load_reader(name)

@@ -10,8 +10,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Set
 
 from crx import _native
+from crx.ingest.file_kinds import is_archive_name
 from crx.ingest.paths import is_below
-from crx.ingest.read import is_archive_name
 
 
 class RecordedFailures:

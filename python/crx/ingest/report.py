@@ -40,10 +40,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A path that was met and not indexed, and why."""
+    """A path that was met and not indexed, and why.
+
+    For a file that was read, `stamp` says what was read and by which readers; see `FilePass`.
+    """
 
     uri: str
     reason: str
+    stamp: str = ""
 
 
 @dataclass(frozen=True, slots=True)

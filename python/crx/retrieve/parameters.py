@@ -6,6 +6,10 @@ from typing import NamedTuple
 
 from crx.config import Settings
 
+# How many chunks a leg gives if those of its depth are too few, as if copies fill them, or a name
+# is used everywhere.
+DEEPEST = 750
+
 
 def leg_depth(settings: Settings) -> int:
     """Return how many chunks the deeper of the legs gives."""
@@ -18,17 +22,16 @@ class RankingWeights(NamedTuple):
     `config.Settings` says what each does. The outline holds the headings around a chunk and the
     names of its document. If the query names the document of the best chunks, the headings tell
     where the rest of it is answered: from 4 to 8, contracts gained 3 to 4 points at 1 and 2 to 3 at
-    5, with contexts and without. If it names none, the names say nothing: with 1 instead of 2,
-    wiki-en gained 1.1 points at 1, and contracts, the worst set, lost .5 at 20 and .2 at 5. The
-    outline of source code names what the chunk defines: with 1 instead of 2, codebases lost .6 at 1
-    and at 20.
+    5, with contexts and without. If it names none, the outline counts as the text: with 2 instead,
+    wiki-en lost 1.1 points at 1, and contracts, the worst set, gained .5 at 20 and .2 at 5. So does
+    the context: with .5 and 2, codebases with contexts lost .9 and 1.8 points at 1. The outline of
+    source code names what the chunk defines: with 1 instead of 2, codebases lost .5 at 5 and .6 at
+    20.
     """
 
     bm25_depth: int
     k1: float
     b: float
-    context_weight: float
-    outline_prose: float
     outline_code: float
     outline_named: float
     dense_depth: int
@@ -43,8 +46,6 @@ class RankingWeights(NamedTuple):
             bm25_depth=settings.rank_bm25_depth,
             k1=settings.rank_bm25_k1,
             b=settings.rank_bm25_b,
-            context_weight=settings.rank_bm25_context,
-            outline_prose=settings.rank_outline_prose,
             outline_code=settings.rank_outline_code,
             outline_named=settings.rank_outline_named,
             dense_depth=settings.rank_dense_depth,

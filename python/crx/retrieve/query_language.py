@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from crx import _native
@@ -150,15 +150,14 @@ def _count_function_words(words: Sequence[str], lang: str) -> int:
 def _dominant_script(query: str) -> str:
     """Return the script of most of a query, or "" if it has no letters."""
     weights: Counter[str] = Counter()
-    for script in _letter_scripts(query):
-        weights[script] += 2 if script in _DENSE_SCRIPTS else 1
+    for letter, count in Counter(filter(str.isalpha, query)).items():
+        script = "latin" if letter.isascii() else _letter_script(letter)
+        weights[script] += (2 if script in _DENSE_SCRIPTS else 1) * count
     # Han characters beside kana are Japanese; no other language uses kana.
     if kana := weights.keys() & {"hiragana", "katakana"}:
         weights[min(kana)] += weights.pop("cjk", 0)
     return max(weights, key=lambda script: weights[script], default="")
 
 
-def _letter_scripts(query: str) -> Iterable[str]:
-    for letter in query:
-        if letter.isalpha():
-            yield unicodedata.name(letter, "unknown").partition(" ")[0].lower()
+def _letter_script(letter: str) -> str:
+    return unicodedata.name(letter, "unknown").partition(" ")[0].lower()

@@ -22,6 +22,7 @@ from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
 from crx.retrieve.legs.leg_search import search_reachable_legs
 from crx.retrieve.legs.pattern_match import match_pattern
+from crx.retrieve.parameters import DEEPEST
 from crx.retrieve.ports import Keys, Searcher
 from crx.retrieve.query.exclusion import exclude_chunks, parse_query
 from crx.retrieve.query.filter_fields import describe_filter, filter_legs
@@ -67,8 +68,6 @@ RULES = (
 )
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
-# How many chunks the legs give if copies leave too few.
-DEEPEST = 750
 
 
 def make_rules(
@@ -166,8 +165,9 @@ def _count_wanted(search: Search, later: Sequence[RankingRule]) -> int:
 
     A rule that reads all takes what there is.
     """
-    counted = (each for each in later if each.reads < ALL)
-    return max([search.k, *(each.reads for each in counted if _has_work(each, search))])
+    most_first = sorted(later, key=lambda rule: rule.reads, reverse=True)
+    counted = (each for each in most_first if search.k < each.reads < ALL)
+    return next((each.reads for each in counted if _has_work(each, search)), search.k)
 
 
 def _has_work(rule: RankingRule, search: Search) -> bool:
@@ -202,8 +202,9 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
 
 def _explained(name: str, before: Ranking, after: Search) -> Mapping[str, Ranking]:
     """Return the rankings of a search, with that of a rule which changed the order."""
-    keys = after.ranking.keys
-    if name in after.rankings or np.array_equal(before.keys[np.isin(before.keys, keys)], keys):
+    keys = after.ranking.keys.tolist()
+    kept = set(keys)
+    if name in after.rankings or [key for key in before.keys.tolist() if key in kept] == keys:
         return after.rankings
     return {**after.rankings, name: after.ranking}
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from crx.errors import IndexFailure, NotAnIndex
 from crx.index.file_searcher import FileSearcher
@@ -16,8 +16,6 @@ from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search
 from crx.types import Note, Passage, Result
 from crx_engines.folder.joint_snapshot import JointSearcher
-
-Item = TypeVar("Item")
 
 
 class JointResult(NamedTuple):
@@ -117,8 +115,8 @@ def _search_opened(indexes: Sequence[IndexReader], request: SearchRequest) -> Jo
     if can_search_jointly(indexes):
         return search_jointly(indexes, request, names=names)
     results = [index.run(request) for index in indexes]
-    turns = interleave([[(at, each) for each in found] for at, found in enumerate(results)])
-    by_turns = _keep_best(turns, request, k=request.k or indexes[0].configuration.k)
+    k = request.k or indexes[0].configuration.k
+    by_turns = take_turns([result.passages for result in results], k=k, by=request.by)
     passages = tuple(passage for _, passage in by_turns)
     notes = [
         Note(f"{name}: {note}", Note.of(note).kind)
@@ -130,22 +128,24 @@ def _search_opened(indexes: Sequence[IndexReader], request: SearchRequest) -> Jo
     return JointResult(Result(passages, hits, tuple(notes)), tuple(at for at, _ in by_turns))
 
 
-def interleave(lists: Sequence[Sequence[Item]]) -> list[Item]:
-    """Return the first item of each list, then the second of each, and so on."""
+def take_turns(lists: Sequence[Sequence[Passage]], *, k: int, by: str) -> list[tuple[int, Passage]]:
+    """Return the first passage of each list, then the second of each, with the list's position.
+
+    They are of k files at most if `by` is "file", else of k chunks.
+    """
     longest = max(map(len, lists), default=0)
-    return [items[at] for at in range(longest) for items in lists if at < len(items)]
-
-
-def _keep_best(
-    turns: list[tuple[int, Passage]], request: SearchRequest, *, k: int
-) -> list[tuple[int, Passage]]:
-    """Return the first passages: of k files if the request is by file, else of k chunks at most."""
+    turns = [
+        (position, passages[at])
+        for at in range(longest)
+        for position, passages in enumerate(lists)
+        if at < len(passages)
+    ]
     files: set[str] = set()
     chunks = 0
     for count, (_, passage) in enumerate(turns):
         files.add(passage.uri)
         chunks += len(passage.hits)
-        if (len(files) if request.by == "file" else chunks) > k:
+        if (len(files) if by == "file" else chunks) > k:
             return turns[:count]
     return turns
 

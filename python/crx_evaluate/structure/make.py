@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from crx.errors import InputError, SystemFailure
-from crx.ingest.read import failure_reason
+from crx.ingest.file_kinds import failure_reason
 from crx.types import Document
 from crx_evaluate.datasets import Gold, GoldSpan, Query
 from crx_evaluate.questions import SEED

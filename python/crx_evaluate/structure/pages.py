@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from crx.ingest.read import DEFAULT_MAX_BYTES, FORMATS, decompress
+from crx.ingest.file_kinds import DEFAULT_MAX_BYTES
+from crx.ingest.formats import suffix
+from crx.ingest.read import FORMATS, decompress
 from crx.ingest.readers.page_structure import PageStructure, read_page_structure
-from crx.ingest.readers.structure import suffix
 from crx.types import Document
 from crx_evaluate.datasets import GoldSpan
 from crx_evaluate.structure.answers import find_text, pieces

@@ -19,6 +19,7 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
+from crx import _native
 from crx.errors import CrxError
 from crx_serve.document_ids import make_document_id
 from crx_serve.index_description import clean_line
@@ -26,6 +27,7 @@ from crx_serve.mcp.fresh import IndexRefresher
 from crx_serve.mcp.tools import READING, WRITING, SearchTool
 from crx_serve.requests import AskQuery, FetchQuery, ListQuery
 from crx_serve.service import SearchService
+from crx_serve.threads import run_under
 
 Context = ServerRequestContext[Any]
 Request = TypeVar("Request")
@@ -104,7 +106,10 @@ def _list_indexes(service: SearchService) -> str:
 
 
 class _Handlers:
-    """The handlers of the requests of MCP; operations run in threads."""
+    """The handlers of the requests of MCP; operations run in threads.
+
+    A request that is cancelled ends its searches; one that writes runs to its end.
+    """
 
     def __init__(
         self,
@@ -134,11 +139,17 @@ class _Handlers:
             report = partial(context.session.report_progress, done, found or None, uri)
             anyio.from_thread.run(report)
 
-        def call() -> types.CallToolResult:
-            notes = self._refresh.refresh() if self._refresh and not tool.writes else []
-            return tool.call(self._service, params.arguments or {}, report_progress, notes=notes)
+        arguments = params.arguments or {}
+        if tool.writes:
+            call = partial(tool.call, self._service, arguments, report_progress)
+            return await anyio.to_thread.run_sync(call)
 
-        return await anyio.to_thread.run_sync(call)
+        def read(interrupt: _native.Interrupt) -> types.CallToolResult:
+            notes = self._refresh.refresh() if self._refresh else []
+            with interrupt:
+                return tool.call(self._service, arguments, report_progress, notes=notes)
+
+        return await _run_in_thread(read)
 
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
@@ -211,9 +222,18 @@ class _Handlers:
 async def _run(operation: Callable[[Request], Answer], request: Request) -> Answer:
     """Run an operation in a thread; a failure is an error of the protocol that says why."""
     try:
-        return await anyio.to_thread.run_sync(operation, request)
+        return await _run_in_thread(lambda interrupt: run_under(interrupt, operation, request))
     except (CrxError, ValueError) as error:
         raise _invalid(str(error)) from None
+
+
+async def _run_in_thread(function: Callable[[_native.Interrupt], Answer]) -> Answer:
+    """Run a function that reads in a thread; its searches end when the request is cancelled."""
+    interrupt = _native.Interrupt()
+    try:
+        return await anyio.to_thread.run_sync(function, interrupt, abandon_on_cancel=True)
+    finally:
+        interrupt.set()
 
 
 def _invalid(message: str) -> MCPError:

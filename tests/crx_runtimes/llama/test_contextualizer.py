@@ -21,8 +21,9 @@ pytest.importorskip("gguf")
 import tiny_gguf
 
 from crx.backends.hashed import HashedEmbedder
+from crx.cli.plan import load_cost_model
 from crx.context.estimate import plan
-from crx.context_registry import load_contextualizer, load_cost_model
+from crx.context_registry import load_contextualizer
 from crx.registry import load_generator
 from crx.services.compute_usage import Pace
 from crx_runtimes.llama import contextualizer as llama

@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("mcp")
 
+from endless_search import EndlessSearch
 from mcp import Client, MCPError
 from pdfs import pdf
 from served import Client as HttpClient
@@ -320,6 +321,26 @@ def test_a_search_does_not_wait_long_for_models_that_are_being_loaded(
     released.set()
     assert service.wait_for_models(60)
     assert "notes" not in call(server, "search", {"query": "krill"}).structured_content
+
+
+@pytest.mark.parametrize("transport", ["in process", "http"])
+def test_a_call_that_is_cancelled_ends_its_search(
+    transport: str, service: SearchService, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = EndlessSearch()
+    monkeypatch.setattr(service, "_search_index", endless)
+
+    async def use(client: Client) -> Any:
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(client.call_tool, "search", {"query": "krill", "index": "sea"})
+            await anyio.to_thread.run_sync(endless.entered.wait, 60)
+            calls.cancel_scope.cancel()
+        return await client.call_tool("status", {"index": "kitchen"})
+
+    server = url if transport == "http" else create_server(service, allow_write=False)
+    status = ask(server, use).structured_content
+    assert [each["name"] for each in status["indexes"]] == ["kitchen"]
+    assert endless.ended.wait(timeout=60)
 
 
 def test_files_are_listed_once_with_their_best_lines(service: SearchService) -> None:

@@ -16,7 +16,11 @@ from crx._native import BEST
 from crx.protocols import Embedder
 from crx.retrieve.legs.leg_search import search_legs
 from crx.retrieve.ports import Found, LexicalLeg
-from crx.retrieve.query.document_name import DocumentName, find_document_name
+from crx.retrieve.query.document_name import (
+    DocumentName,
+    are_of_one_document,
+    find_document_name,
+)
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search_state import start_search
 
@@ -54,29 +58,25 @@ def lexical(tmp_path: Path) -> Iterator[_native.Lexical]:
 def test_the_name_is_the_stretch_whose_words_the_outlines_of_a_document_have(
     lexical: _native.Lexical, query: str, name: str, rest: str
 ) -> None:
-    best = [*[(1, OUTLINE)] * (BEST - 2), (2, "Lease of Gamma"), (3, "")]
-    found = find_document_name(query, best, terms=lexical, langs=["en", "fr"])
+    found = find_document_name(query, [OUTLINE] * BEST, terms=lexical, langs=["en", "fr"])
     assert found == DocumentName(name, rest)
 
 
 @pytest.mark.parametrize(
-    ("query", "best"),
+    ("query", "outlines"),
     [
-        ("Acme Corporation Supply Agreement", [(1, OUTLINE)] * BEST),
-        ("what does the Acme Corporation have", [(1, OUTLINE)] * BEST),
-        ("disputes of Acme", [(1, OUTLINE)] * BEST),
-        ("In the Acme corporation, who pays", [(1, OUTLINE)] * BEST),
-        ("", [(1, OUTLINE)] * BEST),
-        (QUESTION, []),
-        (QUESTION, [(1, OUTLINE)] * (BEST - 3)),
-        (QUESTION, [(doc, OUTLINE) for doc in range(BEST)]),
-        (QUESTION, [*[(1, OUTLINE)] * (BEST - 1), (1, "Lease of Gamma")]),
+        ("Acme Corporation Supply Agreement", [OUTLINE]),
+        ("what does the Acme Corporation have", [OUTLINE]),
+        ("disputes of Acme", [OUTLINE]),
+        ("In the Acme corporation, who pays", [OUTLINE]),
+        ("", [OUTLINE]),
+        (QUESTION, [OUTLINE, "Lease of Gamma"]),
     ],
 )
-def test_a_query_has_no_name_if_the_best_chunks_disagree_or_nothing_is_left(
-    lexical: _native.Lexical, query: str, best: list[tuple[int, str]]
+def test_a_query_has_no_name_if_the_outlines_disagree_or_nothing_is_left(
+    lexical: _native.Lexical, query: str, outlines: list[str]
 ) -> None:
-    assert find_document_name(query, best, terms=lexical, langs=["en"]) is None
+    assert find_document_name(query, outlines, terms=lexical, langs=["en"]) is None
 
 
 PARTIES = (("Acme Corporation", "Beta Limited"), ("Gamma Foundry", "Delta Shipping"))
@@ -98,6 +98,26 @@ def folder(tmp_path: Path) -> Path:
             f"# Whales\n\nWhale {n} decided to sing in the north.\n"
         )
     return folder
+
+
+def test_the_best_chunks_are_of_one_document_if_all_ten_are_prose_of_it(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "code.py").write_text(
+        "".join(f"def f{n}(x):\n    return {n}\n\n\n" for n in range(99))
+    )
+    with crx.open(tmp_path / "i.crx", settings={"embedder": "none", "chunk_chars": 100}) as index:
+        index.add(folder)
+        store = index.store
+        acme, gamma, code = (
+            store.chunks(store.chunk_keys(each.doc))
+            for each in sorted(store.documents(), key=lambda each: each.uri)
+            if "whales" not in each.uri
+        )
+    assert are_of_one_document(acme[:BEST])
+    assert not are_of_one_document(acme[: BEST - 1])
+    assert not are_of_one_document([*acme[: BEST - 1], gamma[0]])
+    assert not are_of_one_document(code[:BEST])
 
 
 @pytest.mark.parametrize("embedder", ["none", "hashed"])
@@ -158,7 +178,7 @@ class RecordingLeg(NamedTuple):
 def test_outlines_weigh_more_once_the_document_is_known(folder: Path, tmp_path: Path) -> None:
     settings = {
         "embedder": "none", "chunk_chars": 100,
-        "rank.outline.prose": 0.75, "rank.outline.code": 1.5, "rank.outline.named": 4.5,
+        "rank.outline.code": 1.5, "rank.outline.named": 4.5,
     }  # fmt: skip
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)
@@ -169,10 +189,10 @@ def test_outlines_weigh_more_once_the_document_is_known(folder: Path, tmp_path: 
             leg = RecordingLeg(search.legs.lexical, {})
             search_legs(search._replace(legs=search.legs._replace(lexical=leg)))
     name = "Supply Agreement of Acme Corporation and Beta Limited"
-    assert leg.outline_weights == {"": 0.75, name: 4.5}
+    assert leg.outline_weights == {"": 1.0, name: 4.5}
 
 
-@pytest.mark.parametrize(("query", "weight"), [("which court decides?", 0.75), ("def ends", 1.5)])
+@pytest.mark.parametrize(("query", "weight"), [("which court decides?", 1.0), ("def ends", 1.5)])
 def test_outlines_weigh_as_the_kind_of_the_best_chunks_wants_if_no_document_is_named(
     query: str, weight: float, folder: Path, tmp_path: Path
 ) -> None:
@@ -180,7 +200,7 @@ def test_outlines_weigh_as_the_kind_of_the_best_chunks_wants_if_no_document_is_n
     (folder / "code.py").write_text(code)
     settings = {
         "embedder": "none", "chunk_chars": 100,
-        "rank.outline.prose": 0.75, "rank.outline.code": 1.5, "rank.outline.named": 4.5,
+        "rank.outline.code": 1.5, "rank.outline.named": 4.5,
     }  # fmt: skip
     with crx.open(tmp_path / "notes.crx", settings=settings) as index:
         index.add(folder)

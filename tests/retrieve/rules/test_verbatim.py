@@ -28,7 +28,7 @@ from crx.types import Ranking
         ("what do whales eat?", []),
         ("whales", []),
         ("Whales", []),
-        ("a b", []),
+        ("a b", ["a b"]),
         ('the "krill" question', ['the "krill" question']),
     ],
 )

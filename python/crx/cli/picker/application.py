@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application, get_app, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import HSplit, Layout, VSplit, Window
+from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, VSplit, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
 _KEYS = "Enter edit · Ctrl-O original · Esc end"
+# Columns from which on the preview is beside the list, and not below it.
+_BESIDE_COLUMNS = 60
 # Lines above the one that answers in the preview.
 _ABOVE = 3
 
@@ -89,17 +91,20 @@ class Picker:
     def _windows(self) -> HSplit:
         query = BufferControl(self._buffer, input_processors=[BeforeInput("crx: ")])
         listed = FormattedTextControl(self._list, get_cursor_position=self._cursor)
+        found = Window(listed, wrap_lines=False)
+        preview = Window(FormattedTextControl(self._preview), wrap_lines=True)
+        beside = VSplit([found, Window(width=1, char="│"), preview])
+        below = HSplit([found, Window(height=1, char="─"), preview])
+
+        def arranged() -> VSplit | HSplit:
+            columns = get_app().output.get_size().columns
+            return beside if columns >= _BESIDE_COLUMNS else below
+
         return HSplit(
             [
                 Window(query, height=1),
                 Window(FormattedTextControl(self._state), height=1),
-                VSplit(
-                    [
-                        Window(listed, wrap_lines=False),
-                        Window(width=1, char="│", style="class:line"),
-                        Window(FormattedTextControl(self._preview), wrap_lines=True),
-                    ]
-                ),
+                DynamicContainer(arranged),
             ]
         )
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Protocol, cast
 
 from crx.errors import UsageError
 from crx.ingest.formats import LANGUAGES, MARKUP
-from crx.plugins import SHIPPED, load_format, load_plugin
+from crx.plugins import SHIPPED, find_plugins, load_format, load_plugin
 from crx.types import Document
 
 
@@ -52,6 +51,7 @@ EXTENSIONS = {
         ".xlt",
         ".ods",
         ".ots",
+        ".fods",
     ),
     "rtf": (".rtf",),
     # Templates, .dot and .pot, are found by content: Graphviz and gettext have files so named.
@@ -108,13 +108,13 @@ def load_reader(name: str) -> Reader:
 def _load_plugins() -> dict[str, Reader]:
     """Load the readers of other packages; return them by extension."""
     found: dict[str, tuple[str, Reader]] = {}
-    for entry in sorted(entry_points(group="crx.readers"), key=lambda entry: entry.name):
-        if entry.name in SHIPPED["crx.readers"]:
+    for name, entry in sorted(find_plugins("crx.readers").items()):
+        if name in SHIPPED["crx.readers"]:
             continue
         reader = cast(Reader, load_plugin(entry))
         for extension in reader.extensions:
             if extension in found:
-                both = f"{found[extension][0]!r} and {entry.name!r}"
+                both = f"{found[extension][0]!r} and {name!r}"
                 raise UsageError(f"{extension}: claimed by the readers {both}; uninstall one")
-            found[extension] = (entry.name, reader)
+            found[extension] = (name, reader)
     return {extension: reader for extension, (_, reader) in found.items()}

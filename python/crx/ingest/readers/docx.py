@@ -16,13 +16,13 @@ from functools import partial
 from xml.etree.ElementTree import Element
 
 from crx.errors import InputError, NothingToRead
+from crx.ingest.formats import suffix
 from crx.ingest.readers import reader_for
 from crx.ingest.readers.docx_numbering import DocxNumbering, read_numbering
 from crx.ingest.readers.drawings import description, linked_lines, paragraphs
 from crx.ingest.readers.headings import Heading
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.list_numbers import format_count, prefixed
-from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.text_builder import OpenTables, TextBuilder
 from crx.ingest.readers.xml_package import (
     NOT_TEXT,

@@ -19,12 +19,12 @@ from email.utils import parsedate_to_datetime
 from itertools import chain
 
 from crx.errors import InputError, NothingToRead, NotText
+from crx.ingest.formats import suffix
 from crx.ingest.readers import load_reader, reader_for, reader_name
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.content import POSTMARK, reader_by_content
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.mime import MALFORMED, Letter, parse
-from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.unread_parts import describe_unread
 from crx.plugins import load_format

@@ -19,13 +19,13 @@ from email.errors import MessageError
 from email.message import Message
 
 from crx.errors import InputError, NotText
+from crx.ingest.formats import suffix
 from crx.ingest.readers import html, is_claimed, reader_for
 from crx.ingest.readers.binary import TNEF
 from crx.ingest.readers.content import reader_by_content
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.left_out import LeftOut
-from crx.ingest.readers.structure import suffix
 from crx.plugins import load_format
 from crx.types import Scalar
 

@@ -26,6 +26,7 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from crx.errors import InputError
+from crx.ingest.formats import suffix
 from crx.ingest.readers import reader_for
 from crx.ingest.readers import text as plain
 from crx.ingest.readers.file_title import name_title, squeeze
@@ -52,7 +53,6 @@ from crx.ingest.readers.pdf_page import (
 from crx.ingest.readers.pdf_tables import Table, repeat_names
 from crx.ingest.readers.pdf_titles import information_title, largest_line
 from crx.ingest.readers.scan import HOW, Recognize
-from crx.ingest.readers.structure import suffix
 from crx.types import Document, Mark, Scalar
 
 extensions = (".pdf",)

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from crx.errors import NotText
+from crx.ingest.formats import suffix
 from crx.ingest.readers import reader_for
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.left_out import LeftOut
-from crx.ingest.readers.structure import suffix
 from crx.types import Document, Scalar
 
 # Files of one PDF that are read, and their bytes: they may expand to any size.

@@ -10,10 +10,13 @@ The sheets that can be read are yielded first; then one `InputError` names those
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from crx.errors import InputError, MissingExtra, NothingToRead
+from crx.ingest.formats import suffix
 from crx.ingest.readers import sheet_values, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
 from crx.ingest.readers.delimited import column_names
@@ -21,13 +24,14 @@ from crx.ingest.readers.file_title import name_title, squeeze
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.sheet_cells import SheetCells
 from crx.ingest.readers.sheet_text import SheetText
-from crx.ingest.readers.structure import suffix
 from crx.ingest.readers.xml_package import Archive
 from crx.ingest.unread_parts import describe_unread
 from crx.plugins import load_format, load_shipped
 from crx.types import Document, Scalar
 
-extensions = (".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots")
+extensions = (
+    ".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb", ".xls", ".xlt", ".ods", ".ots", ".fods",
+)  # fmt: skip
 
 # Bytes of the parts of an archive: the XML of a sheet is read without keeping it.
 _MAX_BYTES = 256_000_000
@@ -42,6 +46,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     title, metadata = "", dict[str, Scalar | list[Scalar]]()
     format_ = suffix(name).removeprefix(".")
     left_out = LeftOut()
+    if format_ == "fods":
+        data = _pack(data)
     if data.startswith((OLE, *_BIFF)) and not xml_package.is_encrypted(data):
         sheets, bad = _read_xls(data, left_out)
     else:
@@ -49,7 +55,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         is_odf = _OPEN_DOCUMENT in archive
         if is_odf:
             load_format("crx.sheets", "ods").refuse_encrypted(archive)
-            format_ = format_ if format_ in ("ods", "ots") else "ods"
+            format_ = format_ if format_ in ("ods", "ots", "fods") else "ods"
         else:
             format_ = format_ if format_.startswith("xl") else "xlsx"
         package = load_format("crx.sheets", "ods") if is_odf else xml_package
@@ -74,6 +80,15 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     yield Document(uri=name, text=whole, title=title, metadata=metadata, marks=marks)
     if bad:
         raise InputError(_describe_bad(bad, read=f"{text.sheets} other sheets"))
+
+
+def _pack(flat: bytes) -> bytes:
+    """Return a workbook of one XML file as an archive, whose parts each are this file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for part in (_OPEN_DOCUMENT, "meta.xml"):
+            archive.writestr(part, flat)
+    return packed.getvalue()
 
 
 def _read_archive(

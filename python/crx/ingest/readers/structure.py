@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crx.ingest.formats import LANGUAGES, MARKUP
+from crx.ingest.formats import LANGUAGES, MARKUP, suffix
 from crx.ingest.readers import markdown, text
 from crx.ingest.readers.markdown import extensions as markdown_extensions
 from crx.plugins import load_format
@@ -14,7 +14,6 @@ from crx.types import Mark
 _MARKUP = re.compile(r"^```|\]\((?:https?:|[\w./#-]+\))|\*\*\w[^*\n]*\*\*", re.MULTILINE)
 _ATX = re.compile(r"(?:\A|\n\n)#{1,6} \S")
 _SNIFFED_CHARS = 200_000
-_MAILDIR = re.compile(r"(?:^|/)(?:cur|new)/\d{6,20}\.[^/]*$")
 
 
 def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
@@ -45,18 +44,6 @@ def structure(source: str, *, name: str = "") -> tuple[str, tuple[Mark, ...]]:
     if _is_markdown(source):
         return "markdown", markdown.headings(source)
     return "text", text.headings(source)
-
-
-def suffix(name: str) -> str:
-    """Return the extension of a path or URI, lower case with its dot, or "".
-
-    A message in a Maildir has none: its name ends with that of the machine and with flags.
-    """
-    if _MAILDIR.search(name):
-        return ""
-    last = name.rpartition("/")[2]
-    stem, dot, extension = last.rpartition(".")
-    return f".{extension.lower()}" if dot and stem else ""
 
 
 def _is_markdown(source: str) -> bool:

@@ -17,7 +17,7 @@ from itertools import islice
 
 from crx.errors import InputError, SystemFailure
 from crx.ingest.archives import PartlyRead
-from crx.ingest.read import DEFAULT_MAX_BYTES
+from crx.ingest.file_kinds import DEFAULT_MAX_BYTES
 from crx.ingest.readers import require_plugins
 from crx.ingest.readers.scan import require_engine
 from crx.ingest.worker.messages import DEFAULT_LIMITS, FAILURES, ReadLimits, decode_document
@@ -71,7 +71,6 @@ class IsolatedReader:
     """
 
     def __init__(self, limits: ReadLimits = DEFAULT_LIMITS, *, ocr: str = "") -> None:
-        require_plugins()
         if ocr:
             require_engine(ocr)
         self._limits = limits
@@ -115,8 +114,10 @@ class IsolatedReader:
     def submit(self, data: bytes, *, name: str, max_bytes: int) -> Iterator[Document]:
         """Let the worker read bytes as soon as it can; return their documents, as `read` does.
 
-        The documents of what was submitted are to be taken in the same order.
+        The documents of what was submitted are to be taken in the same order. Raises `UsageError`
+        if two readers of other packages claim an extension.
         """
+        require_plugins()
         request = _Request(data, name, max_bytes)
         self._waiting.append(request)
         return self._take(request)

@@ -16,8 +16,8 @@ from crx.errors import ModelError, Unavailable
 from crx.protocols import Embedder
 from crx.retrieve.query.document_name import (
     DocumentName,
+    are_of_one_document,
     find_document_name,
-    most_common_document,
 )
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
@@ -83,10 +83,10 @@ def note_left_out(error: ModelError) -> str:
 
 
 def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
-    """Search with the weight of the outline for prose, and again if the best chunks ask for it."""
+    """Search with outlines as a part of the texts, and again if the best chunks ask for more."""
     weights, without = search.parameters.weights, search.request.without
     with timer.stage("bm25"):
-        ranking = _rank_bm25(search, outline=weights.outline_prose)
+        ranking = _rank_bm25(search)
         # Without outlines their weight changes nothing, and no document has a name in them.
         if not search.legs.has_outlines:
             return NamedRanking(ranking, None)
@@ -104,16 +104,15 @@ def _are_mostly_code(rows: Collection[ChunkRow]) -> bool:
 
 
 def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentName | None:
-    # Most queries name no document, which is seen before any text is.
-    if most_common_document(row.doc for row in rows) is None:
-        return None
     # The name of a definition is in its own source code, where repeating it is a good sign.
-    prose = [(row.doc, row.outline) for row in rows if row.kind != "code"]
+    if not are_of_one_document(rows):
+        return None
     searcher = search.searcher
-    return find_document_name(search.query, prose, terms=searcher.terms, langs=searcher.langs)
+    outlines = (row.outline for row in rows)
+    return find_document_name(search.query, outlines, terms=searcher.terms, langs=searcher.langs)
 
 
-def _rank_bm25(search: Search, *, outline: float, name: str = "") -> Ranking:
+def _rank_bm25(search: Search, *, outline: float = 1.0, name: str = "") -> Ranking:
     """Return the ranking of BM25; the terms of `name` have half their weight."""
     weights = search.parameters.weights
     found = search.legs.lexical.search(
@@ -123,7 +122,7 @@ def _rank_bm25(search: Search, *, outline: float, name: str = "") -> Ranking:
         langs=search.searcher.langs,
         k1=weights.k1,
         b=weights.b,
-        weights=(1.0, outline, weights.context_weight),
+        weights=(1.0, outline, 1.0),
     )
     return Ranking(*found)
 

@@ -2,22 +2,21 @@
 
 All chunks of the document have the words of the name, in their outlines. So the name decides which
 document is meant, and says nothing about a passage of it; a chunk that repeats it, such as a title
-page, is no better for it, and the vector of the query is mostly that of the name. When the best
-chunks have a name in common, BM25 gives its words half their weight and outlines more, and the
-vector of the query without the name is added to that of the query.
+page, is no better for it, and the vector of the query is mostly that of the name. When the ten
+best chunks are of one document that the query names, BM25 gives its words half their weight and
+outlines more, and the vector of the query without the name is added to that of the query.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from crx import _native
 from crx.retrieve.ports import TermIndex
+from crx.retrieve.rows import ChunkRow
 
-# How many of the best chunks of BM25 must be prose of one document. The others may be the same
-# clause in another agreement.
-_OF_ONE_DOCUMENT = 8
 # Fewer words that the best chunks share, such as "fund manager" in regulations, are as likely the
 # subject of the query as a name. Instead of two, contracts kept their ranks: MRR +.1 [.0, .3].
 _FEWEST_WORDS = 4
@@ -33,22 +32,18 @@ class DocumentName(NamedTuple):
 
 
 def find_document_name(
-    query: str, best: Sequence[tuple[int, str]], *, terms: TermIndex, langs: Sequence[str]
+    query: str, outlines: Iterable[str], *, terms: TermIndex, langs: Sequence[str]
 ) -> DocumentName | None:
-    """Return the part of a query that names the document of most of the best chunks, or None.
+    """Return the part of a query that names the document of the best chunks, or None.
 
-    `best` are the document and the outline of each of the best chunks that is prose. A word of the
-    query counts 1 if all chunks of that document have it in their outlines, -1 if not, and 0 if it
-    is a function word; the name is the stretch with the greatest sum (Bentley, 1984). It has four
+    A word of the query counts 1 if all of the chunks' `outlines` have it, -1 if not, and 0 if it is
+    a function word; the name is the stretch with the greatest sum (Bentley, 1984). It has four
     words that count 1, or more, and the rest of the query has one that does not.
     """
-    outlines = _outlines_of_one_document(best)
-    if not outlines:
-        return None
     words = list(_WORD.finditer(query))
     if len(words) <= _FEWEST_WORDS:
         return None
-    texts = [query, *(word[0] for word in words), *outlines]
+    texts = [query, *(word[0] for word in words), *dict.fromkeys(outlines)]
     whole, *analyzed = terms.query_terms(texts, langs=langs)
     term_sets = [{term for term, _ in each} for each in analyzed]
     shared = set.intersection(*term_sets[len(words) :])
@@ -64,18 +59,10 @@ def find_document_name(
     return DocumentName(query[start:end], rest)
 
 
-def most_common_document(docs: Iterable[int]) -> int | None:
-    """Return the document of most of the best chunks, None if no document has enough of them."""
-    counted = list(docs)
-    # The chunks are few: a `Counter` would take ten times as long.
-    most_common = max(dict.fromkeys(counted), key=counted.count, default=0)
-    return most_common if counted.count(most_common) >= _OF_ONE_DOCUMENT else None
-
-
-def _outlines_of_one_document(best: Sequence[tuple[int, str]]) -> list[str]:
-    """Return the distinct outlines of the document that most chunks are of, or none."""
-    doc = most_common_document(each for each, _ in best)
-    return list(dict.fromkeys(outline for each, outline in best if each == doc))
+def are_of_one_document(best: Collection[ChunkRow]) -> bool:
+    """Return whether the best chunks are prose of one document."""
+    is_prose = all(row.kind != "code" for row in best)
+    return is_prose and len(best) == _native.BEST and len({row.doc for row in best}) == 1
 
 
 def _count(terms: set[str], *, shared: set[str], functions: set[str]) -> int:

@@ -323,9 +323,11 @@ def _written_forms(
 ) -> list[str]:
     """Return the words of documents whose term is the given one, as they are written."""
     forms: dict[str, None] = {}
+    # Most words begin otherwise, and are not read.
+    alike = re.compile(rf"(?=(?i:{re.escape(term[:2])})){pattern.pattern}")
     for row in documents.chunks(terms.chunks_with(term, k=_CHUNKS)):
         for text in (row.text, row.outline, row.context):
-            for word in dict.fromkeys(pattern.findall(text)):
-                if word[:2].casefold() == term[:2] and term in _native.analyze(word, row.lang):
+            for word in dict.fromkeys(alike.findall(text)):
+                if term in _native.analyze(word, row.lang):
                     forms[word] = None
     return list(forms)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.config import Settings
-from crx.retrieve.parameters import leg_depth
+from crx.retrieve.parameters import DEEPEST, leg_depth
 from crx.retrieve.ports import Keys
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
@@ -31,14 +31,13 @@ class CodeOrder:
     It reads as many candidates as a leg gives: of packages in twelve languages, 100 found fewer
     files than 150 (nDCG@10 .816 against .820), 200 hardly more (.821).
     A name that is used everywhere is defined in a chunk that has it once: of a name in the query,
-    definitions among the `deepest` chunks of BM25 are candidates, too, if none is one yet. Where
+    definitions among the `DEEPEST` chunks of BM25 are candidates, too, if none is one yet. Where
     one was looked for all the same, nDCG@10 of 687 questions was .0005 [.0000, .0017] higher, and a
     search took a quarter longer.
     """
 
     name: ClassVar[str] = "code"
     reads: int
-    deepest: int = 1_000
     definition: float
     names: float
     aside: float
@@ -119,7 +118,7 @@ class CodeOrder:
     def _find_definitions(self, search: Search, name: str) -> list[int]:
         """Return the chunks that define a name, of the first batch that has some."""
         found, _ = search.legs.lexical.search(
-            name, k=self.deepest, langs=search.searcher.langs, weights=(1.0, 0.0, 0.0)
+            name, k=DEEPEST, langs=search.searcher.langs, weights=(1.0, 0.0, 0.0)
         )
         known = {*search.ranking.keys.tolist(), *search.dropped}
         further = [key for key in found.tolist() if key not in known]

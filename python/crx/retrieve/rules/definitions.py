@@ -65,10 +65,8 @@ class Definitions:
         keys, scores = search.ranking.keys, search.ranking.scores
         rows = search.rows.read(_with_last_word(search, keys).tolist())
         names = list(self._names(search.query))
-        defines = np.array(
-            [key in rows and self._describes(rows[key], names) for key in keys.tolist()],
-            bool,
-        )
+        describing = {key for key, row in rows.items() if self._describes(row, names)}
+        defines = np.array([key in describing for key in keys.tolist()], bool)
         if not defines.any() or defines[: defines.sum()].all():
             return search
         ordered = np.concatenate([keys[defines], keys[~defines]])
@@ -87,8 +85,7 @@ class Definitions:
 
     def _describes(self, row: ChunkRow, names: Sequence[_Name]) -> bool:
         folded = _fold(row.text)
-        held = [name for name in names if name.folded in folded]
-        return any(self._describes_name(row, name) for name in held)
+        return any(name.folded in folded and self._describes_name(row, name) for name in names)
 
     def _describes_name(self, row: ChunkRow, name: _Name) -> bool:
         if name.document:

@@ -26,7 +26,6 @@ from crx.text.phrases import inner_words, normalize_text, occurs
 from crx.text.query_terms import analyze_query
 from crx.types import Ranking
 
-_SHORTEST = 4
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")
 # A word that is no ordinary one: parseArgs, snake_case, v1.2.3, TS-999, --amend, $HOME.
 _IDENTIFIER = re.compile(r"\S*(?:[\w)][._/:@=-]+\w|[a-z][A-Z]|\d|__|[A-Z]{3})\S*|[-$%@/]+\w\S*")
@@ -134,7 +133,7 @@ def find_phrases(query: str) -> list[str]:
     if whole.endswith(("?", "？")):
         return []
     is_phrase = " " in whole or bool(_IDENTIFIER.fullmatch(query.strip()))
-    return [whole] if is_phrase and len(whole) >= _SHORTEST else []
+    return [whole] if is_phrase else []
 
 
 def promote_exact(
