@@ -70,14 +70,14 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
         return "rtf"
     if opening.startswith(_HTML) and (not named or named in _BINARY):
         return "html"
-    if not extension and is_mail(data):
+    if not extension and _is_mail(data):
         return "mail"
     if data.startswith(_ZIP) and (named in _BINARY or not extension or extension in UNREADABLE):
         return _reader_of_archive(data, named=named)
     return ""
 
 
-def is_mail(data: bytes) -> bool:
+def _is_mail(data: bytes) -> bool:
     """Return True for the beginning of a message or of a mailbox."""
     if POSTMARK.match(data[:_SNIFFED_BYTES]):
         return True

@@ -25,7 +25,7 @@ _FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:(?:[ \t]+(.*))?$")
 # Fields of front matter that are lists, also if they are written as `a, b`.
 _LISTS = frozenset(("tags", "categories", "aliases"))
 # Metadata that readers and the index write themselves.
-OWN_METADATA = frozenset((
+_OWN_METADATA = frozenset((
     "as_written", "compression", "encoding", "ext", "folder_description", "format", "left_out",
     "left_out_reasons", "ocr", "part_of", "path", "source", "title_from", "undecodable", "uri",
 ))  # fmt: skip
@@ -66,11 +66,11 @@ def headings(text: str, *, start: int = 0) -> tuple[Mark, ...]:
         elif fence or _FENCE.match(line):
             fence, paragraph = _next_fence(fence, line), []
         elif atx := _ATX.match(line):
-            found.append(Heading(here, strip_markup(_atx_label(line[atx.end() :])), len(atx[1])))
+            found.append(Heading(here, _strip_markup(_atx_label(line[atx.end() :])), len(atx[1])))
             paragraph = []
         elif len(paragraph) == 1 and (under := _UNDERLINE.match(line)):
             found.append(
-                Heading(paragraph[0][0], strip_markup(paragraph[0][1]), _DEPTH[under[1][0]])
+                Heading(paragraph[0][0], _strip_markup(paragraph[0][1]), _DEPTH[under[1][0]])
             )
             paragraph = []
         elif _BLOCK.match(line):
@@ -98,7 +98,7 @@ def _next_fence(fence: str, line: str) -> str:
     return "" if closes else fence
 
 
-def strip_markup(inline: str) -> str:
+def _strip_markup(inline: str) -> str:
     """Return a heading's text without the markup of emphasis, code and links."""
     return re.sub(r"[*`]|(?<!\w)_+|(?<!_)_+(?!\w)", "", _LINK.sub(r"\1", inline)).strip()
 
@@ -124,7 +124,7 @@ def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
     return {
         name: value
         for name, value in fields.items()
-        if name not in OWN_METADATA and value not in ("", [])
+        if name not in _OWN_METADATA and value not in ("", [])
     }, body
 
 
