@@ -41,8 +41,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     if not rows:
         raise NothingToRead("has no text")
     title = name_title(name)
-    names = ", ".join(map(one_line, columns))[:200]
-    text.add_sheet(title or "table", rows, names=names, names_at=0)
+    text.add_table(title or "table", columns, rows)
     whole, marks = text.build()
     metadata: dict[str, Scalar | list[Scalar]] = {"format": "parquet"}
     metadata |= cut.metadata()

@@ -28,7 +28,6 @@ _JOURNAL = b"\1\1"
 
 _MOST_TABLES = 1000
 _MOST_COLUMNS = 200
-_LABEL_CHARS = 200
 # Characters of all cells. The worker's own limits hold besides.
 _MOST_CHARS = 64_000_000
 # Bytes of a value that SQLite makes while it reads.
@@ -139,8 +138,7 @@ def _add_table(
         if line:
             rows.append((number, line))
     if rows:
-        names = ", ".join(map(one_line, columns))[:_LABEL_CHARS]
-        text.add_sheet(one_line(table) or "table", rows, names=names, names_at=0)
+        text.add_table(one_line(table) or "table", columns, rows)
     return chars
 
 

@@ -11,7 +11,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document
@@ -42,7 +42,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             text.add(words, gap="\n")
             before = words
     if not text:
-        raise InputError("has no captions with times")
+        reason = "has no captions with times"
+        raise NothingToRead(reason) if captions.strip() == "WEBVTT" else InputError(reason)
     extension = name.rpartition(".")[2].lower()
     yield text.build(name, title="", metadata={**decoded.metadata(), "format": extension})
 

@@ -17,6 +17,8 @@ SHEET = xlsx({"Plan": [["animal", "food"], ["whale", TEXT]]})
 RTF = rb"{\rtf1\ansi " + TEXT.encode() + b"}"
 HTML = f"<!DOCTYPE html><html><body><p>{TEXT}</p></body></html>".encode()
 PDF = pdf([[TEXT]])
+SAVED = b"Subject: Plan\r\nContent-Type: multipart/related; boundary=x\r\n\r\n--x\r\n"
+SAVED += b"Content-Type: text/html\r\n\r\n" + HTML + b"\r\n--x--\r\n"
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,10 @@ PDF = pdf([[TEXT]])
         (HTML, "report.xls", "html"),
         (HTML, "report.doc", "html"),
         (HTML, "report.pdf", "html"),
+        (SAVED, "report.doc", "mhtml"),
+        (f"animal\tfood\nwhale\t{TEXT}\n".encode(), "report.xls", "csv"),
+        (f"animal\tfood\nwhale\t{TEXT}\n".encode("utf-16"), "report.xls", "csv"),
+        (TEXT.encode(), "report.docx", "text"),
     ],
 )
 def test_a_file_is_read_by_its_content(data: bytes, name: str, format_: str) -> None:

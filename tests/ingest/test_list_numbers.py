@@ -105,6 +105,11 @@ def test_a_list_may_start_anew_and_another_goes_on() -> None:
     assert one(contract(body, lists=lists), "a.docx").text == "1. one\n5. five\n6. six\n7. 7"
 
 
+def test_an_item_that_was_deleted_is_not_counted() -> None:
+    deleted = item("").replace("</w:pPr>", "<w:rPr><w:del/></w:rPr></w:pPr>")
+    assert one(contract(item("one") + deleted + item("two")), "a.docx").text == "1. one\n2. two"
+
+
 def test_a_legal_number_is_decimal_and_a_level_may_never_restart() -> None:
     levels = level(0, "upperRoman", "Article %1") + level(
         1, "decimal", "%1.%2", more="<w:lvlRestart w:val='0'/><w:isLgl/>"

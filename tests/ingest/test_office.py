@@ -219,6 +219,28 @@ def test_a_document_that_is_within_itself_without_end_is_left_out() -> None:
     assert document.metadata["left_out"] == ["word/w.docx"]
 
 
+RUN = "<w:r><w:t>%s</w:t></w:r>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"<w:p>{RUN % 'tar'}<w:r><w:br w:type='page'/></w:r>{RUN % 'rope'}</w:p>", "tar\nrope"),
+        (f"<w:p><w:r><w:br w:type='column'/></w:r>{RUN % 'tar'}</w:p>", "tar"),
+        (f"<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>no</w:t></w:r>{RUN % 'tar'}</w:p>", "tar"),
+        (f"<w:p><w:num>{RUN % '1'}</w:num><w:den>{RUN % '2'}</w:den></w:p>", "1/2"),
+        (
+            "<w:p><w:ddList><w:result w:val='1'/><w:listEntry w:val='oak'/>"
+            "<w:listEntry w:val='elm'/></w:ddList>"
+            "<w:checkBox><w:default w:val='0'/><w:checked/></w:checkBox></w:p>",
+            "elm☒",
+        ),
+    ],
+)
+def test_a_run_is_as_word_shows_it(body: str, text: str) -> None:
+    assert one(docx(body), "a.docx").text == text
+
+
 def test_readings_are_no_part_of_their_words() -> None:
     body = (
         "<w:p><w:r><w:ruby><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt>"
@@ -250,6 +272,17 @@ def test_slides_are_in_the_order_of_the_presentation_and_keep_their_own_sections
     first = "Roads\n\nsecond file, first slide\n\nNotes: Say this\n\n"
     assert spans(document, "slide") == {"1": first, "2": "no title here"}
     assert spans(document, "heading") == {"Roads": first}
+
+
+def test_paragraphs_of_a_slide_have_their_automatic_numbers() -> None:
+    def item(text: str, kind: str, level: int) -> str:
+        auto = f'<a:buAutoNum type="{kind}" startAt="2"/>'
+        return f'<a:p><a:pPr lvl="{level}">{auto}</a:pPr><a:r><a:t>{text}</a:t></a:r></a:p>'
+
+    tar = item("tar", "arabicPeriod", 0)
+    body = tar + item("oak", "alphaLcParenBoth", 1) + tar + shape("plain")
+    slides = pptx({"1": shape("tar").replace("<a:p>", f"{body}<a:p>", 1)}, notes={})
+    assert one(slides, "a.pptx").text.startswith("2. tar\n(b) oak\n3. tar")
 
 
 def test_an_open_document_text_has_headings_lists_tables_and_notes() -> None:
@@ -364,7 +397,9 @@ def test_a_damaged_file_is_one_line_with_the_reason(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SEEDS)
-@pytest.mark.parametrize("data", [b"PK\x03\x04", b"words", b"\xd0\xcf\x11\xe0" + b"\0" * 600])
+@pytest.mark.parametrize(
+    "data", [b"PK\x03\x04", b"\1\2\3 words", b"\xd0\xcf\x11\xe0" + b"\0" * 600]
+)
 def test_a_file_that_is_no_archive_says_so(name: str, data: bytes) -> None:
     with pytest.raises(InputError, match=r"not a readable ZIP|is in an old Office format"):
         one(data, name)

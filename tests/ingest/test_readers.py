@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pdfs import pdf
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.decode import map_offsets, normalize
 from crx.ingest.readers.structure import structure
@@ -769,6 +769,10 @@ class TestPdf:
     def test_a_scan_says_so(self) -> None:
         with pytest.raises(InputError, match="has no text: a scan; pip install"):
             one(pdf([[], []]), "a.pdf")
+
+    def test_blank_pages_are_nothing_to_read(self) -> None:
+        with pytest.raises(NothingToRead, match="has blank pages alone"):
+            one(pdf([[]]).replace(b"re f", b"    "), "a.pdf")
 
     def test_pages_without_text_are_counted(self) -> None:
         assert one(pdf([["a"], []]), "a.pdf").metadata["pages_without_text"] == 1

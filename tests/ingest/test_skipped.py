@@ -65,6 +65,10 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
         "searchindex.js": b"a=1;" * 5_000,
         ".hidden": b"words",
         "draft.tmp": b"words",
+        "~$letter.docx": b"\3Ann",
+        "letter.pdf.crdownload": b"%PDF-1.7",
+        "no-slides.pptx": b"",
+        "mark.txt": b"\xef\xbb\xbf",
         "secret.key": b"words",
         ".gitignore": b"*.tmp\n",
         "other.crx/crx.db": b"",
@@ -77,7 +81,7 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
     (docs / "broken.md").symlink_to("gone.md")
     os.mkfifo(docs / "pipe")
     done = crx("index", "-q", "docs", "--exclude", "*.key")
-    assert done.out.startswith(".crx: 3 files added, 8 skipped, 1 failed")
+    assert done.out.startswith(".crx: 3 files added, 10 skipped, 1 failed")
     assert '"crx status --skipped" lists what was skipped, and why' in done.err
     listed = crx("status", "--skipped").out.splitlines()
     assert listed == [
@@ -87,7 +91,10 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
         "docs/broken.md: is a broken link to gone.md; links are not followed",
         f"docs/draft.tmp: ignored by {docs}/.gitignore",
         "docs/empty.md: is empty",
+        "docs/letter.pdf.crdownload: is an unfinished download",
         "docs/link.md: is a link to a.md; links are not followed",
+        "docs/mark.txt: is empty",
+        "docs/no-slides.pptx: is empty",
         "docs/node_modules: holds no documents: skip_folders has node_modules",
         "docs/noise.bin: is a binary file",
         "docs/other.crx: is an index",
@@ -95,6 +102,7 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
         "docs/pipe: is a pipe",
         "docs/searchindex.js: is a search index",
         "docs/secret.key: excluded",
+        "docs/~$letter.docx: is hidden",
     ]
     status = crx("status", "--skipped", "--documents", "--json").json
     named = [each["uri"] for each in status["documents"] + status["skipped"]]
@@ -329,7 +337,7 @@ def test_a_failure_of_an_earlier_run_is_one_line_until_it_changes(crx: CrxHere) 
     assert "docs/letter.docx" not in again.err
     assert '1 file failed as before; "crx status" lists them, with the reasons' in again.err
     assert "docs/letter.docx: " in crx("status").err
-    (docs / "letter.docx").write_bytes(b"no archive either, and no Office document")
+    (docs / "letter.docx").write_bytes(b"PK\3\4 no archive either")
     changed = crx("index", "-q")
     assert (changed.code, changed.err.count("docs/letter.docx: ")) == (3, 1)
 

@@ -38,18 +38,21 @@ def spans(document: Document, kind: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", BOOKS)
 def test_rows_are_lines_and_columns_are_headings(name: str) -> None:
     document = one(BOOKS[name], name)
-    assert document.text == ("Roads\nA1\t12\nkrill lane\t7.5\n\nCosts\nCosts of 2024\ntar\t100\n")
+    roads, costs = "road\tmiles\nA1\t12\nkrill lane\t7.5\n", "item\teuro\ntar\t100\n"
+    assert document.text == f"Roads\n{roads}\nCosts\nCosts of 2024\n{costs}"
     assert spans(document, "heading") == [
-        ("Roads", "Roads\nA1\t12\nkrill lane\t7.5\n"),
-        ("road, miles", "A1\t12\nkrill lane\t7.5\n"),
-        ("Costs", "Costs\nCosts of 2024\ntar\t100\n"),
-        ("item, euro", "tar\t100\n"),
+        ("Roads", f"Roads\n{roads}"),
+        ("road, miles", roads),
+        ("Costs", f"Costs\nCosts of 2024\n{costs}"),
+        ("item, euro", costs),
     ]
     assert [label for label, _ in spans(document, "sheet")] == ["Roads", "Costs"]
     assert spans(document, "row") == [
+        ("1", "road\tmiles\n"),
         ("2", "A1\t12\n"),
         ("3", "krill lane\t7.5\n"),
         ("1", "Costs of 2024\n"),
+        ("3", "item\teuro\n"),
         ("4", "tar\t100\n"),
     ]
     assert document.metadata["sheets"] == 2
@@ -76,9 +79,9 @@ def test_a_title_is_that_of_the_properties_or_of_the_file() -> None:
     assert (named.title, named.metadata["title_from"]) == ("plan of roads", "name")
 
 
-def test_columns_without_a_row_below_are_text() -> None:
-    document = one(xlsx({"A": [["road", "miles"]]}), "a.xlsx")
-    assert document.text == "A\nroad\tmiles\n"
+def test_a_first_row_that_may_be_no_names_is_text() -> None:
+    document = one(xlsx({"A": [["Lessee:", "Ann Orr"], ["Rent:", 900.0]]}), "a.xlsx")
+    assert document.text == "A\nLessee:\tAnn Orr\nRent:\t900\n"
 
 
 def test_hidden_sheets_are_left_out() -> None:
@@ -107,7 +110,7 @@ def test_without_its_parser_an_old_workbook_is_read_without_number_formats(
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"words", "not a readable ZIP"),
+        (b"\1\2\3 words", "not a readable ZIP"),
         (xlsx({"A": []}), "has no text"),
         (zipped({"content.xml": "<a/>", "META-INF/manifest.xml": "<encryption-data/>"}), "encrypt"),
         (zipped({"a.xml": "<a/>"}), "has no part xl/workbook.xml"),
@@ -312,7 +315,7 @@ def test_sheets_after_a_million_rows_are_not_read(
     monkeypatch.setattr("crx_formats.xls._MOST_ROWS", 2)
     book = excel_97({name: [["road", name], [], [], ["tar"]] for name in ("A", "B", "C")})
     documents = read_bytes(book, name="a.xls")
-    assert next(documents).text == "A\ntar\n"
+    assert next(documents).text == "A\nroad\tA\ntar\n"
     told = r"has damaged sheets: B: follows sheets of more than 2 rows; save the workbook as \.xlsx"
     with pytest.raises(InputError, match=told):
         next(documents)

@@ -39,7 +39,7 @@ def read(data: bytes, name: str) -> Document:
 @pytest.mark.parametrize("name", ["/a/towns.sqlite", "/a/towns.db", "/a/towns.dat"])
 def test_a_database_is_read_table_by_table(tmp_path: Path, journal: str, name: str) -> None:
     found = read(database(tmp_path / "a.db", journal=journal), name)
-    assert found.text == "roads\nA1\t12.5\nB2\t7.0\nNürnberg road\t3.0\tnote\n"
+    assert found.text == "roads\nroad\tmiles\tnote\nA1\t12.5\nB2\t7.0\nNürnberg road\t3.0\tnote\n"
     assert found.title == "towns"
     labels = [(mark.kind, mark.label) for mark in found.marks if mark.kind != "row"]
     assert set(labels) == {
@@ -65,11 +65,11 @@ def test_what_a_database_could_run_is_left_out(tmp_path: Path) -> None:
     """
     found = read(database(tmp_path / "a.db", script=script), "a.db")
     assert "A1\t12.5" in found.text
-    assert "computed\nplain\n" in found.text
+    assert "computed\na\nplain\n" in found.text
     assert "PLAIN" not in found.text
     assert "endless" not in found.text
-    assert "words_content\n1\ta heron\n" in found.text
-    assert "words_history\nan egret\n" in found.text
+    assert "words_content\nid\tc0\n1\ta heron\n" in found.text
+    assert "words_history\nword\nan egret\n" in found.text
     for hidden in ("words_config", "words_data", "words_docsize", "words_idx"):
         assert hidden not in found.text
 
@@ -83,8 +83,8 @@ def test_rows_keep_their_order_where_an_index_has_all_columns(tmp_path: Path) ->
         INSERT INTO keyed VALUES ('ibis');
     """
     found = read(database(tmp_path / "a.db", script=script), "a.db")
-    assert "birds\nwren\nheron\n" in found.text
-    assert "keyed\nibis\n" in found.text
+    assert "birds\nname\nwren\nheron\n" in found.text
+    assert "keyed\nname\nibis\n" in found.text
 
 
 def test_damaged_and_encrypted_databases_are_refused_in_one_line(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_parquet_is_read_row_by_row() -> None:
     table = arrow.table({"road": ["A1", "B2"], "miles": [12.5, None], "lanes": [[1, 2], []]})
     parquet.write_table(table, out)
     found = read(out.getvalue(), "roads.parquet")
-    assert found.text == "roads\nA1\t12.5\t[1, 2]\nB2\t\t[]\n"
+    assert found.text == "roads\nroad\tmiles\tlanes\nA1\t12.5\t[1, 2]\nB2\t\t[]\n"
     assert "road, miles, lanes" in {mark.label for mark in found.marks}
     for damaged in (out.getvalue()[:-6], b"PAR1" + bytes(90) + b"PAR1"):
         with pytest.raises(InputError, match="is a damaged Parquet file"):
@@ -260,7 +260,8 @@ def test_parquet_with_nanoseconds_is_read() -> None:
     out = BytesIO()
     parquet.write_table(table, out)
     assert read(out.getvalue(), "times.parquet").text == (
-        "times\n2026-03-05 14:00:00.123456789\t00:00:00.000000001\n\t00:00:00.000000002\n"
+        "times\nat\tclock\n"
+        "2026-03-05 14:00:00.123456789\t00:00:00.000000001\n\t00:00:00.000000002\n"
     )
 
 

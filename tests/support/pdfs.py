@@ -17,7 +17,8 @@ def pdf(
     """Return a PDF with lines of text on pages.
 
     `info` is the body of the information dictionary, `outline` are (title, page) bookmarks,
-    `labels` is a page label number tree. Lines of `large` are set in 24 points, others in 12.
+    `labels` is a page label number tree. A page without lines has a rectangle, as a scan has its
+    picture. Lines of `large` are set in 24 points, others in 12.
     """
     first = 4
     kids = [first + 2 * i for i in range(len(pages))]
@@ -30,7 +31,7 @@ def pdf(
     for kid, lines in zip(kids, pages, strict=True):
         sizes = ((line, 24 if line in large.split("\n") else 12) for line in lines)
         shown = "".join(f"/F1 {size} Tf ({line}) Tj T* " for line, size in sizes)
-        content = f"BT 72 720 Td {30 if large else 14} TL {shown}ET" if lines else ""
+        content = f"BT 72 720 Td {30 if large else 14} TL {shown}ET" if lines else "0 0 9 9 re f"
         objects[kid] = (
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {kid + 1} 0 R "
             "/Resources << /Font << /F1 3 0 R >> >> >>"

@@ -16,6 +16,7 @@ DEFAULT_MAX_BYTES = 64_000_000
 _MINIFIED = frozenset({".cjs", ".css", ".js", ".map", ".mjs"})
 _MINIFIED_BYTES = 10_000
 _MINIFIED_BYTES_A_LINE = 500
+_BLANKS = b" \t\r\n\f\v\xef\xbb\xbf\xff\xfe"
 
 
 def is_archive(extension: str) -> bool:
@@ -39,7 +40,12 @@ def promises_text(found: FoundFile, data: bytes) -> bool:
     if found.uri == found.root:
         return True
     extension = suffix(found.uri)
-    return bool(data.strip()) and is_claimed(extension) and not is_minified(data, extension)
+    return not is_empty(data) and is_claimed(extension) and not is_minified(data, extension)
+
+
+def is_empty(data: bytes) -> bool:
+    """Return whether the bytes are blanks and byte order marks alone."""
+    return not data.strip(_BLANKS)
 
 
 def is_minified(data: bytes, extension: str) -> bool:

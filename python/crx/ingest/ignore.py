@@ -20,6 +20,9 @@ from crx.ingest.git_excludes import exclude_files
 from crx.ingest.paths import compile_glob, escape_path, readable
 
 IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
+# Files that Office hides: the name of who has a document open.
+_OWNER = "~$"
+_DOWNLOADS = (".crdownload", ".part", ".partial")
 # Bytes of the largest ignore file: what a walk takes grows with it, for each entry.
 LARGEST = 1_000_000
 
@@ -105,8 +108,10 @@ class IgnoreRules:
 
     def judge(self, entry: os.DirEntry[str], *, folder: bool) -> Verdict:
         """Return whether an entry is left out."""
-        if entry.name.startswith("."):
+        if entry.name.startswith((".", _OWNER)):
             return Verdict("is hidden")
+        if entry.name.endswith(_DOWNLOADS) and not folder:
+            return Verdict("is an unfinished download")
         if folder and entry.name.endswith(".crx"):
             return Verdict("is an index")
         if self.exclude.includes(entry.path, folder=folder):

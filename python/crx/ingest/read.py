@@ -18,7 +18,13 @@ from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
-from crx.ingest.file_kinds import DEFAULT_MAX_BYTES, failure_reason, is_archive, is_minified
+from crx.ingest.file_kinds import (
+    DEFAULT_MAX_BYTES,
+    failure_reason,
+    is_archive,
+    is_empty,
+    is_minified,
+)
 from crx.ingest.formats import LANGUAGES, suffix
 from crx.ingest.paths import uri_of
 from crx.ingest.readers import (
@@ -202,6 +208,8 @@ def read_file(
 def _read_content(
     data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:
+    if is_empty(data):
+        raise NotText("is empty")
     extension = suffix(name)
     if is_archive(extension):
         yield from _read_archive(data, name, recognize, budget)

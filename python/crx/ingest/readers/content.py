@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import re
 
+from crx.errors import InputError
 from crx.ingest.readers.binary import OLE
+from crx.ingest.readers.decode import decode
 
 _PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
 _SQLITE = b"SQLite format 3\0"
-_HTML = (b"<!doctype html", b"<html")
+_HTML, _XML = (b"<!doctype html", b"<html"), b"<?xml"
 _SNIFFED_BYTES = 1024
 # Readers of formats that are no text as it stands.
 _BINARY = frozenset(
     {"docx", "epub", "legacy_office", "odf", "pdf", "pptx", "rtf", "spreadsheet", "sqlite"}
 )
+# Readers of archives and compound files, and extensions of theirs that are of plain XML.
+_PACKED = frozenset({"docx", "epub", "legacy_office", "odf", "pptx", "spreadsheet"})
+_FLAT = frozenset({".fods", ".fodp", ".fodt"})
 # Extensions of formats without a reader, under which files of another format are often saved.
 UNREADABLE = frozenset({".pages", ".numbers", ".key"})
 # Templates of Word and PowerPoint of before 2007.
@@ -74,7 +79,26 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
         return "mail"
     if data.startswith(_ZIP) and (named in _BINARY or not extension or extension in UNREADABLE):
         return _reader_of_archive(data, named=named)
+    if named in _PACKED and extension not in _FLAT and _is_text(data):
+        return _reader_of_text(data, opening, named=named)
     return ""
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return bool(decode(data[:_SNIFFED_BYTES]).text)
+    except InputError:
+        return False
+
+
+def _reader_of_text(data: bytes, opening: bytes, *, named: str) -> str:
+    """Return the name of the reader of a text under the extension of an archive."""
+    headers = _HEADERS.match(data[:_HEADERS_BYTES])
+    if headers and b"multipart/related" in headers[0].lower():
+        return "mhtml"
+    if opening.startswith(_XML):
+        return "xml"
+    return "delimited" if named == "spreadsheet" else "text"
 
 
 def _is_mail(data: bytes) -> bool:

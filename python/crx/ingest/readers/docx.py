@@ -3,9 +3,9 @@
 Headings are paragraphs with an outline level, of their own or by their style. Headings and items
 of lists have the numbers that Word shows. A row of a table is a line with tabs between its cells.
 The texts of charts and diagrams and the descriptions of pictures follow their paragraph, footnotes
-follow the text. Headers, footers, comments and tracked deletions are left out. Pages are those of
-the last layout that Word saved, if it saved any; a page begins at the first paragraph that begins
-on it.
+follow the text. Headers, footers, comments, hidden text and tracked deletions are left out. Pages
+are those of the last layout that Word saved, if it saved any; a page begins at the first paragraph
+that begins on it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ from crx.types import Document, Scalar
 extensions = (".docx", ".docm", ".dotx", ".dotm")
 
 _MAIN = "word/document.xml"
-_SPACES = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_SPACES = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "den": "/"}
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 # The formats of their numbers, unless a document sets others.
 _NOTE_FORMATS = {"footnotes": "decimal", "endnotes": "lowerRoman"}
 _BODY_LEVEL = 9  # an outline level of 9 is that of text that is no heading
-_HIDDEN = NOT_TEXT | {"rt"}  # and the readings of ruby
+# And the readings of ruby, and what a run was before a tracked change.
+_HIDDEN = NOT_TEXT | {"rt", "rPrChange"}
+_OFF = frozenset(("0", "false", "off"))
 # The elements of a paragraph that stand for another part, and the attribute with the link to it.
 _EMBEDDED = {"chart": "id", "relIds": "dm"}
 _DEEPEST = 3  # of documents within documents
@@ -141,6 +143,7 @@ class _BodyReader:
         self._paragraphs: list[_Paragraph] = []
         self._tables = OpenTables()
         self._page = 0
+        self._is_hidden = False  # the run that is being read
         self._breaks = 0  # page breaks within the block that is being read
         self._labels: dict[str, dict[str, str]] = {notes: {} for notes in _NOTES.values()}
 
@@ -168,7 +171,8 @@ class _BodyReader:
     def _open(self, name: str, element: Element) -> None:
         if name == "p":
             style = self._style_of(element)
-            self._paragraphs.append(_Paragraph(style, self._number(style)))
+            is_deleted = find(element, "pPr", "rPr", "del") is not None  # its mark, at least
+            self._paragraphs.append(_Paragraph(style, "" if is_deleted else self._number(style)))
         elif name == "tbl":
             self._tables.open_table()
         elif name == "tr":
@@ -184,9 +188,17 @@ class _BodyReader:
 
     def _add_run(self, name: str, element: Element) -> None:
         parts = self._paragraphs[-1].parts
-        if name == "t":
+        if name == "r":
+            self._is_hidden = False
+        elif name == "vanish":
+            self._is_hidden = _is_on(element)
+        elif self._is_hidden:
+            return
+        elif name == "t":
             parts.append(element.text or "")
-        elif name in _SPACES and attribute(element, "type") not in ("page", "column"):
+        elif name in ("ddList", "checkBox"):
+            parts.append(_value_of_field(name, element))
+        elif name in _SPACES:
             parts.append(_SPACES[name])
         elif name in _NOTES:
             parts.append(f"[{self._label_of_note(_NOTES[name], attribute(element, 'id'))}]")
@@ -214,7 +226,7 @@ class _BodyReader:
     def _add_paragraph(self, paragraph: _Paragraph) -> None:
         style = paragraph.style
         is_bullet = paragraph.number == "-"
-        text = "".join(paragraph.parts)
+        text = "".join(paragraph.parts).strip("\n")
         numbered = prefixed("" if is_bullet else paragraph.number, text)
         if self._tables:
             self._tables.add("\n".join((numbered, *paragraph.lines)))
@@ -282,6 +294,21 @@ class _BodyReader:
         if level is None:
             level = self._numbering.level_of_style(style.list_id, style.id)
         return self._numbering.number_next(style.list_id, level)
+
+
+def _is_on(element: Element) -> bool:
+    return attribute(element, "val") not in _OFF
+
+
+def _value_of_field(name: str, field: Element) -> str:
+    """Return the choice of a drop-down list of a form, or a box that is checked or not."""
+    if name == "checkBox":
+        set_ = find(field, "checked")
+        set_ = find(field, "default") if set_ is None else set_
+        return "☒" if set_ is not None and _is_on(set_) else "☐"
+    chosen = find(field, "result")
+    at = 0 if chosen is None else number(attribute(chosen, "val"))
+    return next((attribute(e, "val") for e in list(children(field, "listEntry"))[at:]), "")
 
 
 def _with_properties(style: _Style, own: Element) -> _Style:

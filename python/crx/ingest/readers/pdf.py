@@ -25,7 +25,7 @@ import numpy as np
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from crx.errors import InputError
+from crx.errors import InputError, NothingToRead
 from crx.ingest.formats import suffix
 from crx.ingest.readers import reader_for
 from crx.ingest.readers import text as plain
@@ -140,6 +140,8 @@ def _document(pdf: Any, name: str, recognize: Recognize | None, left_out: LeftOu
     if not any(text.strip() for text in texts):
         if left_out:
             raise InputError(f"is a damaged PDF: {left_out.describe()}")
+        if not any(pdfium.raw.FPDFPage_CountObjects(page) for page in pdf):
+            raise NothingToRead("has blank pages alone")
         raise InputError(
             "has no text that can be recognized" if recognize else f"has no text: a scan; {HOW}"
         )

@@ -1,12 +1,13 @@
 """Reader of PowerPoint presentations (Office Open XML): the text of each slide, and its notes.
 
-A slide's title is a heading; its other shapes follow in their order, a paragraph a line, then the
-descriptions of its pictures, its charts and diagrams. Dates, footers and slide numbers, which
-repeat on every slide, are left out. Each slide is a mark.
+A slide's title is a heading; its other shapes follow in their order, a paragraph a line with its
+automatic number, then the descriptions of its pictures, its charts and diagrams. Dates, footers and
+slide numbers, which repeat on every slide, are left out. Each slide is a mark.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from xml.etree.ElementTree import Element
@@ -14,6 +15,7 @@ from xml.etree.ElementTree import Element
 from crx.errors import InputError, NothingToRead
 from crx.ingest.readers.drawings import description, linked_lines
 from crx.ingest.readers.left_out import LeftOut
+from crx.ingest.readers.list_numbers import format_count
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.readers.xml_package import (
     NOT_TEXT,
@@ -22,6 +24,7 @@ from crx.ingest.readers.xml_package import (
     attribute,
     find,
     local_name,
+    number,
     properties,
     related,
     relationships,
@@ -35,6 +38,11 @@ _MAIN = "ppt/presentation.xml"
 _TITLES = frozenset(("title", "ctrTitle"))
 _REPEATED = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
 _NOTES = "notesSlide"  # the type of the link to them
+_AUTO_NUMBERS = {
+    "alphaLc": "lowerLetter", "alphaUc": "upperLetter",
+    "romanLc": "lowerRoman", "romanUc": "upperRoman",
+}  # fmt: skip
+_AROUND = {"Period": "%s.", "ParenR": "%s)", "ParenBoth": "(%s)"}
 _SHAPES = frozenset(("sp", "graphicFrame"))
 
 
@@ -119,17 +127,38 @@ def _placeholder(shape: Element) -> str:
 def _lines(shape: Element) -> list[str]:
     """Return the paragraphs of a shape that have text."""
     lines: list[str] = []
+    counts: dict[int, int] = {}
     for element, closing in walk(shape, skip=NOT_TEXT):
         name = local_name(element)
         if closing:
             continue
         if name == "p" or not lines:
             lines.append("")
-        if name == "t":
+        if name == "p":
+            lines[-1] = _auto_number(element, counts)
+        elif name == "t":
             lines[-1] += element.text or ""
         elif name in ("br", "tab"):
             lines[-1] += " " if name == "br" else "\t"
     return [line.strip() for line in lines if line.strip()]
+
+
+def _auto_number(paragraph: Element, counts: dict[int, int]) -> str:
+    """Return the automatic number of a paragraph with text, given the counts by level so far."""
+    own = find(paragraph, "pPr")
+    level = 0 if own is None else number(attribute(own, "lvl"))
+    auto = None if own is None else find(own, "buAutoNum")
+    if not any(local_name(element) == "t" for element in paragraph.iter()):
+        return ""
+    for deeper in [each for each in counts if each > level or auto is None]:
+        del counts[deeper]
+    if auto is None:
+        return ""
+    start = number(attribute(auto, "startAt"), default=1)
+    counts[level] = counts.get(level, start - 1) + 1
+    kind = re.split("(?=P)", attribute(auto, "type"))  # such as alphaLcParenR
+    shown = format_count(counts[level], _AUTO_NUMBERS.get(kind[0], "decimal"))
+    return _AROUND.get(kind[-1], "%s") % shown + " "
 
 
 def _rows(table: Element) -> Iterator[list[Element]]:

@@ -1,7 +1,7 @@
 """Text of tables: the sheets of a workbook, or the tables of a database.
 
 A row is a line with tabs between its cells, under a heading with the sheet's name and one with the
-columns' names. Sheets and rows are marks.
+columns' names, which are a row of the text, too. Sheets and rows are marks.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from crx.types import Mark, Scalar
 _MOST_ROWS = 50_000
 # Characters of a cell.
 _CELL_CHARS = 100_000
+_LABEL_CHARS = 200
 
 
 class SheetText:
@@ -37,9 +38,9 @@ class SheetText:
         names_at: int,
         lines: Sequence[str] = (),
     ) -> None:
-        """Add a sheet's rows by their numbers; `names` are over those from `names_at` on.
+        """Add a sheet's rows by their numbers; a row with number 0 is not cited.
 
-        `lines` follow the rows.
+        `names` are a heading over the rows from `names_at` on. `lines` follow the rows.
         """
         begin = named = self._length
         self._put(f"{name}\n")
@@ -47,7 +48,7 @@ class SheetText:
             start = self._length
             named = start if at == names_at else named
             self._put(f"{line}\n")
-            if self._rows < _MOST_ROWS:
+            if number and self._rows < _MOST_ROWS:
                 self._marks.append(Mark("row", start, self._length, str(number)))
                 self._rows += 1
         for line in lines:
@@ -58,6 +59,12 @@ class SheetText:
             self._marks.append(Mark("heading", named, self._length, names, 2))
         self._put("\n")
         self.sheets += 1
+
+    def add_table(self, name: str, columns: Sequence[str], rows: list[tuple[int, str]]) -> None:
+        """Add a table of a database under the names of its columns."""
+        cells = [one_line(column) for column in columns]
+        rows = [(0, "\t".join(cells)), *rows]
+        self.add_sheet(name, rows, names=", ".join(cells)[:_LABEL_CHARS], names_at=0)
 
     def build(self) -> tuple[str, tuple[Mark, ...]]:
         """Return the text and the marks."""

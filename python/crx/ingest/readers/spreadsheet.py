@@ -1,8 +1,8 @@
 """Reader of spreadsheets, Excel (XLSX, XLSM, XLSB, XLS) and OpenDocument: the cells as shown.
 
 A row is a line with tabs between its cells, under a heading with the sheet's name. The first row
-that names columns is a heading over the rows below it and no part of the text, so that the outline
-of each chunk names the columns. Sheets and rows are marks; rows are numbered as the program numbers
+that names columns is also a heading over itself and the rows below it, so that the outline of each
+later chunk names the columns. Sheets and rows are marks; rows are numbered as the program numbers
 them. Comments and text boxes follow the rows. Hidden sheets are left out, and empty columns.
 
 The sheets that can be read are yielded first; then one `InputError` names those that cannot.
@@ -144,17 +144,12 @@ def _describe_bad(bad: Sequence[str], *, read: str = "") -> str:
 
 
 def _add_sheet(text: SheetText, sheet: SheetCells) -> None:
-    names, names_at, line_of_names = "", 0, (0, "")
+    names, names_at = "", 0
     rows: list[tuple[int, str]] = []
     for number, cells in sheet.rows():
-        line = "\t".join(cells).rstrip()
         if not names and len(rows) < _NAMES_WITHIN and (names := column_names(_filled(cells))):
-            names_at, line_of_names = len(rows), (number, line)
-            continue
-        rows.append((number, line))
-    if names and names_at == len(rows):  # nothing is below them
-        names = ""
-        rows.append(line_of_names)
+            names_at = len(rows)
+        rows.append((number, "\t".join(cells).rstrip()))
     if rows or sheet.lines:
         text.add_sheet(sheet.name, rows, names=names, names_at=names_at, lines=sheet.lines)
 
