@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pdfs import pdf
 
-from crx.errors import InputError, NotText
+from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.decode import map_offsets, normalize
 from crx.ingest.readers.structure import structure
@@ -640,6 +640,16 @@ class TestHtml:
     def test_the_encoding_that_a_page_declares_is_used(self) -> None:
         page = b"<meta charset=euc-kr><p>" + "모든 인간".encode("euc_kr")
         assert one(page, "a.html").text == "모든 인간"
+
+    @pytest.mark.parametrize("name", ["a.xhtml", "a.html"])
+    def test_empty_elements_end_in_xhtml_that_is_well_formed(self, name: str) -> None:
+        page = (
+            "<!DOCTYPE html>\n<html xmlns='http://www.w3.org/1999/xhtml'><head><style/></head>"
+            "<body><iframe src='a'/><p>Gorse{}</p><textarea/><p>Heather</p></body></html>"
+        )
+        assert one(page.format("<br/>"), name).text == "Gorse\n\nHeather"
+        with pytest.raises(NothingToRead):
+            one(page.format("<br>"), name)
 
     def test_a_page_is_known_without_an_extension(self) -> None:
         assert one("<!doctype html><p>a", "index").metadata == {"format": "html"}
