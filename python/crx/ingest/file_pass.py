@@ -287,10 +287,7 @@ class FilePass:
         if not rows and self._rename(file, source):
             return replace(visit, outcome="renamed")
         max_bytes = self._max_file_mb * 1_000_000
-        if data:
-            documents = self._reader.submit(data, name=file.uri, max_bytes=max_bytes)
-        else:
-            documents = _refuse_empty()
+        documents = self._reader.submit(data, name=file.uri, max_bytes=max_bytes)
         return replace(
             visit, submitted=_SubmittedFile(source, promises_text(file, data), documents)
         )

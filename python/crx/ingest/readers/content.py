@@ -15,6 +15,7 @@ from crx.ingest.readers.decode import decode
 _PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
 _SQLITE = b"SQLite format 3\0"
 _HTML, _XML = (b"<!doctype html", b"<html"), b"<?xml"
+_WORD_2003 = b'progid="Word.Document"'
 _SNIFFED_BYTES = 1024
 # Readers of formats that are no text as it stands.
 _BINARY = frozenset(
@@ -75,6 +76,8 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
         return "rtf"
     if opening.startswith(_HTML) and (not named or named in _BINARY):
         return "html"
+    if named in _BINARY and _WORD_2003 in data[:_SNIFFED_BYTES]:
+        return "xml"
     if not extension and _is_mail(data):
         return "mail"
     if data.startswith(_ZIP) and (named in _BINARY or not extension or extension in UNREADABLE):

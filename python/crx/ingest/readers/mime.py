@@ -231,11 +231,13 @@ class _Reading:
                 self._read_forwarded(_decoded(message, part))
 
     def _read_forwarded(self, message: Message) -> None:
-        outer, charset = self._texts, self._charset
+        charset = self._charset
         self._charset = _default_charset(message) or charset
         self.open(message)
         self.read(message)
-        self._texts, self._charset = outer, charset
+        self._charset = charset
+        self._texts = []  # what follows in the outer message
+        self.parts.append(({}, self._texts))
 
     def _read_alternatives(self, parts: Sequence[Message]) -> None:
         """Read what alternatives say; all of their files are attached."""
@@ -245,9 +247,9 @@ class _Reading:
             kind = part.get_content_type()
             if kind == "text/html" and len(plain) >= _NOTICE_CHARS and not _is_attached(part):
                 continue
-            self._texts = []
+            own = self._texts = []
             self.read(part)
-            text = "\n\n".join(self._texts)
+            text = "\n\n".join(own)
             if kind == "text/plain" and not plain:
                 plain = text
             elif kind in _EXTENSIONS:
