@@ -32,7 +32,7 @@ unexport CRX_INDEX CRX_MODELS CRX_HOME CRX_OFFLINE
 .PHONY: demo processor test test-all test-processors torture fuzz test-rust test-python lint lint-rust lint-python docs build model clean
 
 demo: build model
-	$(BIN)/python -m crx.demo
+	$(BIN)/python benches/demo.py
 
 test: processor lint test-rust test-python
 

@@ -303,7 +303,7 @@ def write_page(measured: Sequence[dict[str, Any]]) -> None:
         lines += (
             [kept_section(name)] if name in OWN else [f"## {name}\n", *tabulate(measured, name)]
         )
-    lines.append(GONE_HEAD)
+    lines += [kept_section("Numbers that went"), GONE_HEAD]
     for name, what in GONE.items():
         lines += [f"### {name}\n\n{what}\n", *tabulate(measured, name)]
     commits = ", ".join(sorted({str(each["commit"]) for each in measured}))

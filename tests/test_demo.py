@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from benches.demo import REPOSITORY_PATHS, next_commands
+
 from crx.cli import COMMANDS
-from crx.demo import REPOSITORY_PATHS, next_commands
 
 
 def test_the_demonstration_names_commands_that_exist(tmp_path: Path) -> None:

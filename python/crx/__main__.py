@@ -6,7 +6,7 @@ import sys
 
 # Objects that are made between two collections of garbage. A search makes fewer; with Python's 700,
 # what it imports is visited again and again, for a tenth of its time, and none of it is garbage.
-COLLECT_AFTER = 100_000
+_COLLECT_AFTER = 100_000
 
 
 def set_up_process() -> None:
@@ -14,7 +14,7 @@ def set_up_process() -> None:
     # The threads of numpy's linear algebra take a tenth of a second of the CPU to start, and crx
     # multiplies little with it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(_COLLECT_AFTER)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as by `>&-`: what is printed is wanted by nobody
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115

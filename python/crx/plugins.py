@@ -178,7 +178,7 @@ def scheme_of(address: str) -> str:
     return found[1].lower() if found else ""
 
 
-def has_opener(group: str, scheme: str) -> bool:
+def _has_opener(group: str, scheme: str) -> bool:
     """Return whether a package opens addresses of a scheme: an installed one, or an extra."""
     return scheme in SHIPPED.get(group, ()) or scheme in find_plugins(group)
 
@@ -212,7 +212,7 @@ def is_engine_address(text: object) -> bool:
     """
     if not isinstance(text, str) or not (scheme := scheme_of(text)):
         return False
-    return text.startswith("//", len(scheme) + 1) or has_opener(ENGINES, scheme)
+    return text.startswith("//", len(scheme) + 1) or _has_opener(ENGINES, scheme)
 
 
 def without_password(url: str) -> str:

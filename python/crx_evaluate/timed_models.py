@@ -12,7 +12,6 @@ from crx.protocols import Embedder, Remote, Reranker
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.retrieve.query_language import declared_langs
 from crx.retrieve.score_cache import ScoreCache, digest_pairs, score_checked
-from crx.retrieve.timed_scoring import count_characters
 from crx.sending import sending_notice, text_bytes
 from crx_evaluate.score_file import ScoreFile, TimeSpent
 
@@ -80,7 +79,7 @@ class TimedReranker:
         if not self._characters and not isinstance(self._reranker, Remote):
             # The file is of a version that did not count characters.
             self._score(query, texts)
-        self._clock_s += count_characters(query, texts) * self.ms_per_char / 1000
+        self._clock_s += _count_characters(query, texts) * self.ms_per_char / 1000
         return scores
 
     def clock(self) -> float:
@@ -97,7 +96,7 @@ class TimedReranker:
         if missing:
             scores, seconds = self._score(query, list(missing.values()))
             fresh = dict(zip(missing, scores.tolist(), strict=True))
-            characters = count_characters(query, list(missing.values()))
+            characters = _count_characters(query, list(missing.values()))
             self._stored_scores.add(self.fingerprint, fresh, seconds=seconds, characters=characters)
             known |= fresh
         return np.array([known[key] for key in keys], np.float32)
@@ -117,7 +116,7 @@ class TimedReranker:
         scores = score_checked(self._reranker, query, texts)
         seconds = time.perf_counter() - started
         self._seconds += seconds
-        self._characters += count_characters(query, texts)
+        self._characters += _count_characters(query, texts)
         return scores, seconds
 
 
@@ -127,3 +126,8 @@ class _Scorer:
     def __init__(self, timed: TimedReranker) -> None:
         self.fingerprint = timed.fingerprint
         self.score = timed.score_unknown
+
+
+def _count_characters(query: str, texts: Sequence[str]) -> int:
+    """Return the characters of the pairs of a query and texts."""
+    return sum(len(query) + len(text) for text in texts)

@@ -52,7 +52,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         yield from plain.read(data, name=name)  # variants of genes have this extension too
         return
     text = TextBuilder()
-    kind, fields = "", list[tuple[str, str]]()
+    title, kind, fields = "", "", list[tuple[str, str]]()
     depth = 0  # of what is open within a section: an event's alarms say nothing of the event
     for property_, parameters, value in _properties(decoded.text):
         section = value.strip().upper()
@@ -65,12 +65,14 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             kind = ""
         elif property_ in ("BEGIN", "END"):
             depth = max(depth + (1 if property_ == "BEGIN" else -1), 0)
+        elif property_ == "X-WR-CALNAME":
+            title = title or _readable(property_, parameters, value)
         elif kind and not depth:
             fields.append((property_, _readable(property_, parameters, value)))
     if not text:
         raise NothingToRead("has no contact, event or task")
     format_ = "vcard" if name.lower().endswith((".vcf", ".vcard")) else "icalendar"
-    yield text.build(name, title="", metadata={**decoded.metadata(), "format": format_})
+    yield text.build(name, title=title, metadata={**decoded.metadata(), "format": format_})
 
 
 def _properties(text: str) -> Iterator[tuple[str, str, str]]:

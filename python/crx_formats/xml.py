@@ -1,14 +1,16 @@
 """Reader of XML: the text of documents (DocBook, TEI, feeds, FictionBook), other XML as written.
 
-A file is a document if half of its letters are in running text, and data otherwise: there the
-names of elements and attributes are what people search. An element beside a text is part of its
-line; each other one with text is a line of its own, under the titles of its sections.
+A file is a document if its root is that of a known format, or if half of its letters are in running
+text; it is data otherwise: there the names of elements and attributes are what people search. An
+element beside a text is part of its line; each other one with text is a line of its own, under the
+titles of its sections.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from xml.etree.ElementTree import Element
 
 from crx.errors import InputError
@@ -26,6 +28,14 @@ extensions = (".xml", ".docbook", ".dbk", ".tei", ".dita", ".rss", ".atom", ".fb
 _RUNNING_WORDS = 4
 _RUNNING_SHARE = 2
 _TITLES = frozenset(("title", "head", "ti"))
+# Titles of a whole document in FictionBook and JATS.
+_OWN_TITLES = frozenset(("book-title", "article-title"))
+_DOCUMENT = re.compile(
+    r"<(?:\w+:)?(?:FictionBook|en-export|rss|feed|book|article|wordDocument)[\s>]"
+)
+_OPENING = 2_000
+# Pictures in FictionBook and in Word.
+_BINARY = frozenset(("binary", "binData"))
 # Attributes that name a text, such as a message of a program.
 _NAMES = ("name", "key")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
@@ -34,21 +44,23 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _ENCODED = re.compile(r">[A-Za-z0-9+/=\n]{400,}<")
 _NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 _TAG = re.compile(r"<[/?]?\w[^<>]*>")
-_MARKUP = re.compile(r"</\w+>|<br ?/?>")
+_MARKUP = re.compile(r"</\w+>|<br ?/?>|&#?\w{1,9};")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text of a document, or other XML as it is written."""
     decoded = decode(data)
     written = _ENCODED.sub("><", decoded.text)
-    root = _parse(written) if _may_be_document(written) else None
-    if root is None or not _is_document(root, written):
+    is_known = bool(_DOCUMENT.search(written[:_OPENING]))
+    root = _parse(written) if is_known or _may_be_document(written) else None
+    if root is None or not (is_known or _is_document(root, written)):
         text = without_data(decoded.text, name=name)
         yield Document(uri=name, text=text, metadata={**decoded.metadata(), "format": "text"})
         return
     builder = TextBuilder()
     _add_blocks(builder, root)
-    yield builder.build(name, title="", metadata={**decoded.metadata(), "format": "xml"})
+    own = (all_text(element) for element in root.iter() if local_name(element) in _OWN_TITLES)
+    yield builder.build(name, title=next(own, ""), metadata={**decoded.metadata(), "format": "xml"})
 
 
 def _may_be_document(written: str) -> bool:
@@ -72,9 +84,13 @@ def _parse(text: str) -> Element | None:
     if len(text) > plain_text.LARGEST:  # data, whose tree would take too much memory
         return None
     try:
-        return parse_xml(_DECLARATION.sub("", text).encode(), part="the file")
+        root = parse_xml(_DECLARATION.sub("", text).encode(), part="the file")
     except InputError:
         return None
+    for element in list(root.iter()):
+        if local_name(element) in _BINARY or element.get("encoding") == "base64":
+            element.clear()
+    return root
 
 
 def _is_document(root: Element, written: str) -> bool:
@@ -87,14 +103,20 @@ def _is_document(root: Element, written: str) -> bool:
 
 
 def _blocks(root: Element) -> Iterator[Element]:
-    """Yield the elements with a text of their own, without those within one."""
+    """Yield the elements with a text of their own, and paragraphs, without those within one."""
     stack = [root]
     while stack:
         element = stack.pop()
-        if _has_text(element):
+        if _is_block(element):
             yield element
         else:
             stack.extend(reversed(element))
+
+
+def _is_block(element: Element) -> bool:
+    if local_name(element) == "p" or local_name(element) in _TITLES:
+        return any(text.strip() for text in element.itertext())
+    return _has_text(element)
 
 
 def _has_text(element: Element) -> bool:
@@ -111,7 +133,7 @@ def _add_blocks(builder: TextBuilder, root: Element) -> None:
             inside = None if element is inside else inside
             if titled and titled[-1] is element:
                 titled.pop()
-        elif inside is None and _has_text(element):
+        elif inside is None and _is_block(element):
             inside = element
             _add_block(builder, element, level=len(titled))
         elif any(local_name(child) in _TITLES for child in element):
@@ -121,7 +143,9 @@ def _add_blocks(builder: TextBuilder, root: Element) -> None:
 def _add_block(builder: TextBuilder, element: Element, *, level: int) -> None:
     text = all_text(element)
     if local_name(element) in _TITLES:
-        builder.add_heading(text, level=min(max(level, 1), 6))
+        if not _has_text(element):  # it has paragraphs
+            text = " ".join(map(all_text, element))
+        builder.add_heading(unescape(text), level=min(max(level, 1), 6))
     elif _MARKUP.search(text):  # the text of a feed is a page
         page = read_page(text.encode())
         builder.add_part(page.text, page.headings)

@@ -186,7 +186,6 @@ NO_INDEX = {
     "python/crx/cli/show.py": "a picture that the user names; its default name may be no link",
     "python/crx/config": "settings, and records of trust",
     "python/crx/context/records.py": "a file of contexts that the user names",
-    "python/crx/demo.py": "the demonstration's own folder",
     "python/crx_evaluate": "results of evaluations, in folders that the user names",
     "python/crx/index/seal_key.py": "the user's key",
     "python/crx/ingest/discover.py": "documents, opened for reading",

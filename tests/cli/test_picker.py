@@ -154,8 +154,8 @@ def test_only_the_latest_query_is_searched_and_told(passages: list[Passage]) -> 
     typed = threading.Event()
 
     def slow(query: str) -> Sequence[Passage]:
-        begun.set()
         if query == "a":
+            begun.set()
             assert typed.wait(30)
         return passages
 
@@ -173,6 +173,19 @@ def test_only_the_latest_query_is_searched_and_told(passages: list[Passage]) -> 
     assert done.wait(30)
     search.close()
     assert [(found.query, found.is_quick) for found in told] == [("abc", True), ("abc", False)]
+
+
+def test_files_are_opened_before_a_key_is_pressed(passages: list[Passage]) -> None:
+    opened, told = threading.Event(), list[Found]()
+
+    def quick(query: str) -> Sequence[Passage]:
+        opened.set()
+        return passages
+
+    search = LatestSearch(quick, quick, told.append)
+    assert opened.wait(30)
+    search.close()
+    assert told == []
 
 
 @pytest.mark.usefixtures("indexed")

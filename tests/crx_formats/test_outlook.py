@@ -13,8 +13,12 @@ from crx.types import Document
 
 SENT = "From: Ann <ann@example.org>\nTo: bob@example.org\nDate: Wed, 01 May 2024 10:00:00 +0000\n"
 WORD = docx("<w:p><w:r><w:t>Bridges</w:t></w:r></w:p>")
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 WHOLE = outlook_message(
-    subject="Röads", body="Tar\r\nand stone", headers=SENT, files={"b.docx": WORD, "c.png": b"\x89"}
+    subject="Röads",
+    body="Tar\r\nand stone",
+    headers=SENT,
+    files={"b.docx": WORD, "c.png": PNG},
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crx.ingest.read import read_bytes
 from crx.types import Document
 
@@ -95,3 +97,36 @@ def test_data_malformed_xml_and_what_has_entities_are_as_written() -> None:
     entities = f'<!DOCTYPE book [<!ENTITY ice "snow">]>{BOOK.partition("?>")[2]}'
     for written in (SETTINGS, BOOK[:-7], entities):
         assert read(written).text == written
+
+
+@pytest.mark.parametrize(
+    ("source", "title", "text"),
+    [
+        (
+            "<FictionBook><description><book-title>Fens</book-title></description><body><title>"
+            "<p>One</p><p>Eels</p></title><p>Mud.</p></body><binary>QUJD</binary></FictionBook>",
+            "Fens", "Fens\n\nOne Eels\n\nMud.",
+        ),
+        (
+            "<en-export><note><title>Rye</title><content><![CDATA[<en-note><p>Sow.</p></en-note>]]>"
+            "</content><data encoding='base64'>QUJD</data></note></en-export>",
+            "Rye", "Rye\n\nSow.",
+        ),
+        ("<rss><title>Tides &amp;amp; reefs</title></rss>", "Tides & reefs", "Tides & reefs"),
+        (
+            "<article><article-title>On <i>Zea</i> mays</article-title><sec><title>Plots</title>"
+            "<p>Ten.</p></sec></article>",
+            "On Zea mays", "On Zea mays\n\nPlots\n\nTen.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_known_format_is_a_document_however_short(source: str, title: str, text: str) -> None:
+    document = read(source)
+    assert (document.title, document.text) == (title, text)
+
+
+@pytest.mark.parametrize("name", ["a.xml", "a.doc"])
+def test_xml_of_word_is_read_by_its_paragraphs(name: str) -> None:
+    runs = "<w:r><w:t>Bar</w:t></w:r><w:r><w:t>ley</w:t></w:r>"
+    source = f'<?mso-application progid="Word.Document"?><w:wordDocument xmlns:w="w"><w:p>{runs}'
+    assert read(f"{source}</w:p></w:wordDocument>", name=name).text == "Barley"

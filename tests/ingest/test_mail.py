@@ -35,7 +35,9 @@ def with_attachments(word: bytes = WORD) -> EmailMessage:
     """Return a message with a Word document, a picture and a text."""
     written = message()
     written.add_attachment(word, maintype="application", subtype="zip", filename="../b.docx")
-    written.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="c.png")
+    written.add_attachment(
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", maintype="image", subtype="png", filename="c.png"
+    )
     written.add_attachment("# Tar\n", subtype="markdown", filename="d.md")
     return written
 
@@ -375,3 +377,27 @@ def test_a_damaged_signature_costs_its_part() -> None:
     for cut in range(whole.index(b"\n\n") + 6, len(whole), 4):
         (document,) = read(whole[:cut])
         assert document.title == "Winch"
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\r\n\n", b"\xef\xbb\xbf\n"])
+def test_a_byte_order_mark_and_blank_lines_stand_before_the_headers(before: bytes) -> None:
+    (document,) = read(before + message().as_bytes())
+    assert document.title == "Röads"
+
+
+def test_attachments_are_read_as_files_of_a_folder_are() -> None:
+    written = message()
+    for name in ("harbours.toml", "NOTES"):
+        written.add_attachment(b"quay = 7\n", maintype="application", subtype="x", filename=name)
+    written.add_attachment(
+        b"-----BEGIN PGP SIGNATURE-----\n", maintype="application", subtype="x", filename="s.asc"
+    )
+    found = {document.uri: document.text for document in read(written.as_bytes())[1:]}
+    assert found == {"a.eml#1-harbours.toml": "quay = 7\n", "a.eml#2-NOTES": "quay = 7\n"}
+
+
+def test_the_text_after_forwarded_messages_follows_theirs() -> None:
+    inner = b"Content-Type: message/rfc822\n\nSubject: One\n\nKelp"
+    parts = b"\n--b\n".join((b"", b"\nTopics", inner, b"\nThe end"))
+    (document,) = read(b"Content-Type: multipart/mixed; boundary=b\n" + parts + b"\n--b--\n")
+    assert document.text == "Topics\n\nSubject: One\n\nKelp\n\nThe end"

@@ -219,12 +219,15 @@ class TestMarkdown:
     @pytest.mark.parametrize(
         ("front", "fields"),
         [
-            ("---\ntags: boats, #oars\n---\n", {"tags": ["boats", "oars"]}),
+            ("---\ntags: boats, oars # both\n---\n", {"tags": ["boats", "oars"]}),
+            ('---\nkin: [ "a, b",\n  c]\nm: 7.25\n...\n', {"kin": ["a, b", "c"], "m": 7.25}),
+            ("--- \na: >-\n  kelp\n  soup\nland: no\n--- \n", {"a": "kelp soup", "land": "no"}),
+            ('{\n "mass": 3,\n "kin": ["a"], "x": null\n}\n', {"mass": 3, "kin": ["a"]}),
             ("---\nstatus: draft\nyear: 2031\n---\n", {"status": "draft", "year": 2031}),
             ("---\nzip: 01234\nversion: 1.10\n---\n", {"zip": "01234", "version": "1.10"}),
             ("---\ndraft: true\n---\n", {"draft": True}),
             ("---\ncreated: 2031-04-05\n---\n", {"created": "2031-04-05"}),
-            ("---\nformat: x\npath: /etc\nsummary: |\n  text\n---\n", {}),
+            ("---\nformat: x\npath: /etc\n---\n", {}),
             ('+++\ntags = ["anchors"]\n+++\n', {"tags": ["anchors"]}),
             ("+++\ndate = 2031-02-03\n+++\n", {"date": "2031-02-03"}),
             ("+++\nyear = 2031\n[taxonomies]\ntags = ['a']\n+++\n", {"year": 2031, "tags": ["a"]}),
@@ -236,6 +239,17 @@ class TestMarkdown:
     ) -> None:
         metadata = one(front + "# One\n", "a.md").metadata
         assert metadata == {"ext": "md", "format": "markdown", **fields}
+
+    @pytest.mark.parametrize(
+        "front",
+        ["title: Eels: a life", "title: Eels\nx: [[" + "[" * 9000, "title: &e Eels\nx: [*e, *e]"],
+        ids=["colon", "depth", "aliases"],
+    )
+    def test_front_matter_that_does_not_parse_is_text_and_says_so(self, front: str) -> None:
+        document = one(f"---\n{front}\n---\n# One\n", "a.md")
+        assert "Eels" in document.title
+        assert document.metadata["left_out"] == ["front matter"]
+        assert front in document.text
 
     @pytest.mark.parametrize("name", ["a.md", "a.txt", "a.ipynb"])
     def test_the_bytes_of_a_picture_in_a_text_are_left_out(self, name: str) -> None:
@@ -626,6 +640,16 @@ class TestHtml:
     def test_the_encoding_that_a_page_declares_is_used(self) -> None:
         page = b"<meta charset=euc-kr><p>" + "모든 인간".encode("euc_kr")
         assert one(page, "a.html").text == "모든 인간"
+
+    @pytest.mark.parametrize("name", ["a.xhtml", "a.html"])
+    def test_empty_elements_end_in_xhtml_that_is_well_formed(self, name: str) -> None:
+        page = (
+            "<!DOCTYPE html>\n<html xmlns='http://www.w3.org/1999/xhtml'><head><style/></head>"
+            "<body><iframe src='a'/><p>Gorse{}</p><textarea/><p>Heather</p></body></html>"
+        )
+        assert one(page.format("<br/>"), name).text == "Gorse\n\nHeather"
+        with pytest.raises(NothingToRead):
+            one(page.format("<br>"), name)
 
     def test_a_page_is_known_without_an_extension(self) -> None:
         assert one("<!doctype html><p>a", "index").metadata == {"format": "html"}

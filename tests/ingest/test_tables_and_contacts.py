@@ -159,6 +159,13 @@ def test_events_and_tasks_are_sections() -> None:
     )
 
 
+def test_the_name_of_a_calendar_is_its_title() -> None:
+    event = "BEGIN:VEVENT\nSUMMARY:Launch\nEND:VEVENT\n"
+    data = f"BEGIN:VCALENDAR\nX-WR-CALNAME:Slip\\, north\n{event}END:VCALENDAR\n"
+    (document,) = read_bytes(data.encode(), name="a.ics")
+    assert document.title == "Slip, north"
+
+
 def test_what_is_nested_in_an_event_says_nothing_of_it() -> None:
     event = """BEGIN:VEVENT
 BEGIN:VALARM

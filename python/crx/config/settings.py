@@ -357,7 +357,7 @@ def describe() -> list[Description]:
 
 
 # The native core takes whole numbers of 32 bits.
-MOST_WHOLE = 2**31 - 1
+_MOST_WHOLE = 2**31 - 1
 
 
 def parse(name: str, value: object, *, origin: str) -> Value:
@@ -385,7 +385,7 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     if least is not None and isinstance(parsed, int | float) and not parsed >= least:
         raise UsageError(f"{source}{name} must be at least {least:g}, not {value}")
     if most is None and wanted is int:
-        most = MOST_WHOLE
+        most = _MOST_WHOLE
     if most is not None and isinstance(parsed, int | float) and not parsed <= most:
         raise UsageError(f"{source}{name} must be at most {most:.10g}, not {value}")
     return parsed

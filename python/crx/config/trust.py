@@ -19,7 +19,7 @@ from crx.config.settings import Value, is_harmless
 from crx.errors import NoRoom
 
 # The folder of trusted files' hashes, beside the user's settings file.
-TRUSTED = "trusted"
+_TRUSTED = "trusted"
 
 
 def untrusted_names(file: SettingsFile, *, environ: Mapping[str, str] = os.environ) -> list[str]:
@@ -87,7 +87,7 @@ def record_of(*parts: bytes, environ: Mapping[str, str]) -> Path:
     import hashlib  # of use to projects with settings alone
 
     key = hashlib.blake2b(b"\0".join(parts), digest_size=32)
-    return user_file(environ).parent / TRUSTED / key.hexdigest()
+    return user_file(environ).parent / _TRUSTED / key.hexdigest()
 
 
 def _record(file: SettingsFile, environ: Mapping[str, str]) -> Path:

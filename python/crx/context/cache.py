@@ -10,7 +10,7 @@ or added again keeps its contexts.
 The extents:
 
 - `never`: none; only the chunk itself.
-- `section`: the chunk's section (of a long one, the chunks within `NEIGHBOURS`) and the headings
+- `section`: the chunk's section (of a long one, the chunks within `_NEIGHBOURS`) and the headings
   above it.
 - `document`: the whole text of the document.
 
@@ -40,7 +40,7 @@ REFRESH: tuple[Refresh, ...] = get_args(Refresh)
 DEFAULT_REFRESH: Refresh = "section"
 
 # Chunks on each side that a context is assumed to describe.
-NEIGHBOURS = 4
+_NEIGHBOURS = 4
 # The setting of an index that lists the origins of its contexts.
 ORIGINS = "context_origins"
 
@@ -190,6 +190,6 @@ def _around(document: Document, chunks: Sequence[Chunk], refresh: Refresh) -> It
             continue
         if chunk.section not in headings:
             headings[chunk.section] = "\n".join(sections.around(chunk.start))
-        near = range(max(0, i - NEIGHBOURS), min(len(chunks), i + NEIGHBOURS + 1))
+        near = range(max(0, i - _NEIGHBOURS), min(len(chunks), i + _NEIGHBOURS + 1))
         beside = [chunks[j].text for j in near if j != i and chunks[j].section == chunk.section]
         yield "\0".join([headings[chunk.section], *beside])

@@ -45,7 +45,7 @@ from crx.types import Chunk, Document
 
 # The first of several documents, alone, may take this many times the seconds of a trial: contexts
 # that are written side by side take less time each.
-PATIENCE = 2.0
+_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Trial:
         return next(iter(reasons)) if reasons and sum(reasons.values()) == self.done else ""
 
 
-def try_contextualizer(
+def _try_contextualizer(
     contextualizer: Contextualizer,
     documents: Sequence[Document],
     *,
@@ -89,7 +89,7 @@ def try_contextualizer(
 
     A slow model then finishes some answers soon, and a fast one reaches all documents. With
     `together`, the documents after the first are one run to its end, unless the first took
-    `PATIENCE` times `seconds`.
+    `_PATIENCE` times `seconds`.
     """
     made: Counter[str] = Counter()
     spent, ended = 0.0, 0.0
@@ -120,7 +120,7 @@ def try_contextualizer(
                 )
                 made.update(run.run().made)
                 spent += ended - begun
-                if spent >= (PATIENCE * seconds if together else seconds):
+                if spent >= (_PATIENCE * seconds if together else seconds):
                     break
         finally:
             store.close()
@@ -128,13 +128,13 @@ def try_contextualizer(
 
 
 # Shares of the probe's seconds; the outline takes the rest.
-SHARE_MODEL = 0.6
-SHARE_EMBEDDER = 0.3
+_SHARE_MODEL = 0.6
+_SHARE_EMBEDDER = 0.3
 # Documents of the sample, spread evenly, and characters of each.
-SAMPLE_DOCUMENTS = 24
-SAMPLE_CHARS = 6000
+_SAMPLE_DOCUMENTS = 24
+_SAMPLE_CHARS = 6000
 # Chunks of a piece of a document, for a model that reads several documents at the same time.
-PIECE_CHUNKS = 2
+_PIECE_CHUNKS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +227,10 @@ def plan(
     made: Mapping[str, int] = {}
     if contextualizer is not None:
         width = contextualizer.width if isinstance(contextualizer, TimeEstimator) else 1
-        trial = try_contextualizer(
+        trial = _try_contextualizer(
             contextualizer,
             _pieces(texts, width + 1) if width > 1 else [document for document, _ in sample],
-            seconds=seconds * SHARE_MODEL,
+            seconds=seconds * _SHARE_MODEL,
             embedder=scratch_embedder,
             together=width > 1,
         )
@@ -244,7 +244,7 @@ def plan(
         chunks=sum(len(chunks) for _, chunks in texts),
         tokens=_tokens(texts),
         reading_seconds=reading,
-        embedding_seconds=_embedding_seconds(embedder, sample, texts, seconds * SHARE_EMBEDDER),
+        embedding_seconds=_embedding_seconds(embedder, sample, texts, seconds * _SHARE_EMBEDDER),
         rungs=tuple(rungs),
         priced=costs.priced,
         estimate=estimate,
@@ -286,10 +286,10 @@ def _read(
 
 def _sample(texts: Texts) -> list[tuple[Document, list[Chunk]]]:
     """Return the beginnings of some documents, spread evenly, cut at the end of a chunk."""
-    step = max(1, len(texts) // SAMPLE_DOCUMENTS)
+    step = max(1, len(texts) // _SAMPLE_DOCUMENTS)
     sample = []
     for document, chunks in texts[::step]:
-        within = [chunk for chunk in chunks if chunk.end <= SAMPLE_CHARS] or list(chunks[:1])
+        within = [chunk for chunk in chunks if chunk.end <= _SAMPLE_CHARS] or list(chunks[:1])
         if within:
             end = max(chunk.end for chunk in within)
             spans = tuple((chunk.start, chunk.end) for chunk in within)
@@ -303,7 +303,7 @@ def _pieces(texts: Texts, n: int) -> list[Document]:
     pieces = []
     for nth in range(min(n, len(positions))):
         document, chunks, at = positions[(2 * nth + 1) * len(positions) // (2 * n)]
-        taken = chunks[at : at + PIECE_CHUNKS]
+        taken = chunks[at : at + _PIECE_CHUNKS]
         start, end = taken[0].start, max(chunk.end for chunk in taken)
         spans = tuple((chunk.start - start, chunk.end - start) for chunk in taken)
         uri, text = f"{nth}/{document.uri}", document.text[start:end]

@@ -60,15 +60,15 @@ def skip_licence_header(text: str) -> str:
 
 
 # Characters of names on the first line: they share an embedder's 256 tokens with the chunk.
-FIRST_CHARS = 120
+_FIRST_CHARS = 120
 # Characters of the titles of what the document is part of.
-PART_OF_CHARS = 100
+_PART_OF_CHARS = 100
 # Characters of names and keywords on the second line, which only BM25 reads.
-MORE_CHARS = 300
+_MORE_CHARS = 300
 # Characters of the headings or definitions around a chunk, the nearest of many.
-AROUND_CHARS = 1_000
+_AROUND_CHARS = 1_000
 # Characters of the definitions that begin in a chunk, of which generated code may have a hundred.
-DEFINED_CHARS = 300
+_DEFINED_CHARS = 300
 
 _SEPARATOR = re.compile(r"[,;、，]")
 _MONTHS = (
@@ -99,9 +99,9 @@ class Outliner:
             names = [name for name in names if " " in name]
         dates = _dates(opening(text))
         subjects = [*_outermost(definitions), *names]
-        first = [*_within(subjects, FIRST_CHARS), *dates[:1]]
+        first = [*_within(subjects, _FIRST_CHARS), *dates[:1]]
         path = path_names(document.uri)
-        rest = [*path, *_within(_others(document, names, first), MORE_CHARS), *dates[1:]]
+        rest = [*path, *_within(_others(document, names, first), _MORE_CHARS), *dates[1:]]
         self._document = document
         self._definitions = sorted(definitions, key=_start)
         self._head = ": ".join(part for part in (title, ", ".join(first)) if part)
@@ -114,7 +114,7 @@ class Outliner:
         if chunk.section not in self._headings:
             labels = self._sections.around(chunk.start)
             below = labels[1:] if labels[:1] == (self._document.title,) else labels
-            nearest = list(_within(reversed(below), AROUND_CHARS)) or [*below[-1:]]
+            nearest = list(_within(reversed(below), _AROUND_CHARS)) or [*below[-1:]]
             self._headings[chunk.section] = " > ".join(reversed(nearest))
         around = self._headings[chunk.section]
         location = ", ".join(part for part in (around, *self._defined_in(chunk)) if part)
@@ -127,7 +127,7 @@ class Outliner:
         first = bisect_right(self._definitions, chunk.start, key=_start)
         last = bisect_left(self._definitions, chunk.end, key=_start)
         labels = (mark.label for mark in self._definitions[first:last])
-        return _within(dict.fromkeys(labels), DEFINED_CHARS)
+        return _within(dict.fromkeys(labels), _DEFINED_CHARS)
 
 
 def outline(document: Document, chunks: Sequence[Chunk]) -> list[str]:
@@ -144,7 +144,7 @@ def _full_title(document: Document) -> str:
     declared = document.metadata.get("part_of")
     above = declared.split(" > ") if isinstance(declared, str) else []
     parts = [part for part in dict.fromkeys(above) if part != document.title]
-    nearest = list(_within(reversed(parts), PART_OF_CHARS))
+    nearest = list(_within(reversed(parts), _PART_OF_CHARS))
     described = document.metadata.get(FOLDER_DESCRIPTION)
     folder = [described] if isinstance(described, str) else []
     own = [document.title] if document.title else []

@@ -59,8 +59,8 @@ from crx.types import Chunk, Context, Document
 # Seconds after which new contexts are embedded and become searchable while a run goes on.
 PUBLISH_SECONDS = 20.0
 # A run whose first contexts are mostly rejected stops: these many, more than this share of them.
-TRIAL_CHUNKS = 50
-MAX_REJECTED = 0.5
+_TRIAL_CHUNKS = 50
+_MAX_REJECTED = 0.5
 # Missing contexts in one group of documents for a contextualizer that takes several documents.
 GROUP_CHUNKS = 4000
 
@@ -83,7 +83,7 @@ class _ContextRequest:
 class ContextRun:
     """One run that gives the chunks of a store contexts; the caller holds the writer's lock.
 
-    `max_rejected` is the share of the first `TRIAL_CHUNKS` contexts above which the run stops.
+    `max_rejected` is the share of the first `_TRIAL_CHUNKS` contexts above which the run stops.
     With `retry_rejected`, contexts that were rejected in earlier runs are asked for again.
     `archive` gets each context that was stored, and those of earlier runs that it lacks. `workers`
     write the contexts, with the contextualizers of `router`, and `embedding_workers` embed them;
@@ -99,7 +99,7 @@ class ContextRun:
         embedder: Embedder,
         router: ContextRouter,
         seconds: float = math.inf,
-        max_rejected: float = MAX_REJECTED,
+        max_rejected: float = _MAX_REJECTED,
         retry_rejected: bool = False,
         archive: ContextArchive | None = None,
         workers: ContextPool | None = None,
@@ -351,7 +351,7 @@ class ContextRun:
     def _trial_chunks(self) -> int:
         """The contexts of this run after which it is judged, with those of a killed run."""
         reused = sum(self._kept.values())
-        return TRIAL_CHUNKS - reused if reused < TRIAL_CHUNKS else TRIAL_CHUNKS
+        return _TRIAL_CHUNKS - reused if reused < _TRIAL_CHUNKS else _TRIAL_CHUNKS
 
     def _refuse_unfit_model(self) -> None:
         """Raise `ModelError` if most contexts so far were rejected, those of earlier runs included.

@@ -13,8 +13,8 @@ from crx.index.seal_key import seal_key
 from crx.index.vector_leg import VectorLeg
 from crx.plugins import load_shipped
 
-OWN_GRAPH = "crx"
-GRAPHS = (OWN_GRAPH, "usearch")
+_OWN_GRAPH = "crx"
+GRAPHS = (_OWN_GRAPH, "usearch")
 # More rows than there are: crx's own graph is not built.
 _NEVER = (1 << 63) - 1
 
@@ -59,7 +59,7 @@ class LegFiles(NamedTuple):
         Raises `UsageError` if it is that of usearch, and the package is not installed.
         """
         key, above = seal_key(), self.vectors.ann_above
-        if self.vectors.ann == OWN_GRAPH:
+        if self.vectors.ann == _OWN_GRAPH:
             return _native.Dense.open(str(self.folder), seal_key=key, write=write, ann_above=above)
         usearch = load_shipped("crx.graphs", "usearch")
         usearch.load_usearch()

@@ -13,7 +13,7 @@ from crx.index.file_searcher import FileDense, FileSearcher
 from crx.index.vector_leg import VectorLeg
 
 # Chunks of a document that are looked up at most: more cost as much as a search of a whole index.
-MAX_CHUNKS = 2000
+_MAX_CHUNKS = 2000
 
 
 def require_found(
@@ -35,7 +35,7 @@ def require_found(
         if row is None:  # removed again by the same run
             continue
         keys = store.chunk_keys(doc)
-        if not 0 < len(keys) <= MAX_CHUNKS:
+        if not 0 < len(keys) <= _MAX_CHUNKS:
             continue
         (chunk,) = store.chunks(keys[:1])
         only = store.select(orjson.dumps({"uri": {"=": row.uri}}).decode())

@@ -22,7 +22,7 @@ from crx.index.writer import WriteAccess, catch_up
 from crx.types import Note
 
 # Tries to find both legs at one sequence number while a writer commits.
-CONSISTENCY_TRIES = 5
+_CONSISTENCY_TRIES = 5
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class Snapshots:
     def _fill_snapshot(self, store: _native.Store, notes: list[str]) -> Snapshot:
         """Begin a read transaction of `store` and bring the legs up to it."""
         why = ""
-        for _ in range(CONSISTENCY_TRIES):
+        for _ in range(_CONSISTENCY_TRIES):
             store.end_read()
             store.begin_read()
             seq = store.seq

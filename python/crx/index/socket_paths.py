@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from zlib import crc32
 
 # Bytes of a path that the address of a socket can hold on every system, with the final zero.
-MAX_PATH_BYTES = 104
+_MAX_PATH_BYTES = 104
 
 
 def socket_paths(
@@ -25,7 +25,7 @@ def socket_paths(
     name = f"{crc32(os.fsencode(os.path.realpath(index))):08x}.sock"
     for folder in _folders(environ):
         path = os.path.join(folder, name)
-        if len(os.fsencode(path)) < MAX_PATH_BYTES:
+        if len(os.fsencode(path)) < _MAX_PATH_BYTES:
             yield path
 
 

@@ -38,10 +38,10 @@ def verify_files(
             writer.sync()
     if faults:
         return Verification(tuple(fact(fault) for fault in faults), tuple(repaired))
-    if damaged := find_damaged(files):
+    if damaged := _find_damaged(files):
         with files.recovering() as writer:
             writer.publish()
-    if deep and not damaged and (damaged := find_unfound(files)):
+    if deep and not damaged and (damaged := _find_unfound(files)):
         rebuild_files(files)
     rebuilt = [f"{fact(line)}; made anew" for line in damaged]
     return Verification((), (*repaired, *rebuilt))
@@ -59,7 +59,7 @@ def verify_archive(files: OpenFiles, found: Verification) -> Verification:
     return replace(found, repaired=(*found.repaired, line))
 
 
-def find_damaged(files: OpenFiles) -> list[str]:
+def _find_damaged(files: OpenFiles) -> list[str]:
     """Return the derived files that do not match their hashes or their store, a line each."""
     store, legs = files.store, files.legs
     faults = [describe_lost_log(legs.path)] if store.log_lost else []
@@ -78,7 +78,7 @@ def find_damaged(files: OpenFiles) -> list[str]:
     return [*faults, *dense.faults, *trigrams.faults]
 
 
-def find_unfound(files: OpenFiles) -> list[str]:
+def _find_unfound(files: OpenFiles) -> list[str]:
     """Look up every chunk in BM25; return a line for each that is not found."""
     return describe_unfound(files.store, lexical=files.legs.open_lexical(write=False))
 

@@ -22,11 +22,11 @@ from crx.index.self_check import require_found
 from crx.index.vector_leg import VectorLeg
 
 # Age that a snapshot may have while a thread of the process writes: each new one is a commit.
-SECONDS_BETWEEN_COMMITS = 0.5
+_SECONDS_BETWEEN_COMMITS = 0.5
 # Age of a lock that a search of another process may hold while it catches up; an older one is that
 # of a writer, beside which another is refused at once.
 CATCH_UP_S = 0.5
-LOCK_POLL_S = 0.02
+_LOCK_POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class WriteAccess:
             if self._writer is None:
                 return False
             self._writer.commit_lexical(store)
-            self._next_commit = time.monotonic() + SECONDS_BETWEEN_COMMITS
+            self._next_commit = time.monotonic() + _SECONDS_BETWEEN_COMMITS
             return True
 
     def has_just_committed(self) -> bool:
@@ -242,7 +242,7 @@ def open_locked_store(folder: Path, *, wait_s: float, timeout_s: float = 0.0) ->
             is_catch_up = waited < wait_s and _lock_age_s(folder) < wait_s
             if waited >= timeout_s and not is_catch_up:
                 raise
-        time.sleep(LOCK_POLL_S)
+        time.sleep(_LOCK_POLL_S)
 
 
 def _lock_age_s(folder: Path) -> float:

@@ -48,9 +48,9 @@ SCANS_READ = "scans_read"
 # Files of one archive, those of the archives in it included.
 MOST_FILES = 10_000
 # An archive in an archive is read, one in that is not.
-MOST_LEVELS = 2
+_MOST_LEVELS = 2
 # Seconds of the CPU for all files of one archive; the limits of a file hold for each.
-MOST_SECONDS = 600.0
+_MOST_SECONDS = 600.0
 # A larger file than this may not be compressed more than so many times; text is, about 3 to 20.
 _MIN_SUSPECT = 4_000_000
 _MAX_RATIO = 200
@@ -126,7 +126,7 @@ class ArchiveBudget:
     bytes_left: int = field(init=False)
     files_left: int = field(default_factory=lambda: MOST_FILES)
     level: int = 0
-    deadline: float = field(default_factory=lambda: _seconds_spent() + MOST_SECONDS)
+    deadline: float = field(default_factory=lambda: _seconds_spent() + _MOST_SECONDS)
 
     def __post_init__(self) -> None:
         self.bytes_left = self.most_bytes
@@ -140,7 +140,7 @@ class ArchiveBudget:
         if self.files_left < 0:
             raise InputError(f"the archive has more than {MOST_FILES:,} files")
         if _seconds_spent() > self.deadline:
-            raise InputError(f"the archive takes more than {MOST_SECONDS:.0f} s to read")
+            raise InputError(f"the archive takes more than {_MOST_SECONDS:.0f} s to read")
 
 
 def _seconds_spent() -> float:
@@ -168,7 +168,7 @@ def read_archive(
     Raises `PartlyRead` for bad files of an archive that was listed to its end, and `NotText` if
     there is no document in it.
     """
-    if budget.level == MOST_LEVELS:
+    if budget.level == _MOST_LEVELS:
         raise InputError("is an archive in an archive in an archive, which is not read")
     bad: list[str] = []
     refused: dict[str, str] = {}

@@ -13,24 +13,24 @@ from crx.types import Document, Mark
 if TYPE_CHECKING:
     from crx.types import MetadataValue
 
-TITLE_CHARS = 1000
+_TITLE_CHARS = 1000
 LABEL_CHARS = 1000
 # Characters of one value of the metadata.
-VALUE_CHARS = 100_000
+_VALUE_CHARS = 100_000
 
 
 def bound_document(document: Document) -> Document:
     """Return a document with a title, labels and metadata that are cut where they are too long."""
     return replace(
         document,
-        title=document.title[:TITLE_CHARS],
+        title=document.title[:_TITLE_CHARS],
         metadata={name: _bound_value(value) for name, value in document.metadata.items()},
         marks=tuple(map(_bound_mark, document.marks)),
     )
 
 
 def _bound_value(value: MetadataValue) -> MetadataValue:
-    return value[:VALUE_CHARS] if isinstance(value, str) else value
+    return value[:_VALUE_CHARS] if isinstance(value, str) else value
 
 
 def _bound_mark(mark: Mark) -> Mark:

@@ -31,17 +31,17 @@ from crx.sending import sending_notice, text_bytes
 
 # Chunks that are embedded together: enough to sort by length, few enough that those which gain most
 # come first.
-EMBED_QUEUE = 512
+_EMBED_QUEUE = 512
 # Texts in one call of the embedder: an interrupt takes effect between calls.
 EMBED_BATCH = 16
 # Pending chunks below which a pool of workers is left alone: starting one takes longer.
-MIN_FOR_WORKERS = 64
+_MIN_FOR_WORKERS = 64
 # Seconds of embedding that one transaction of vectors holds: a crash repeats no more.
 STORE_INTERVAL_S = 1.0
 # Seconds after which new chunks become searchable while a build goes on. Making them searchable
 # takes long after a document of many megabytes: the interval then grows, so that it never takes
 # more than a tenth of the time.
-COMMIT_INTERVAL_S = 20.0
+_COMMIT_INTERVAL_S = 20.0
 
 Item = TypeVar("Item")
 
@@ -74,7 +74,7 @@ class PendingChunks:
         self._workers = workers
         self._tally = tally
         self._on_commit = on_commit
-        self._next_commit = time.monotonic() + COMMIT_INTERVAL_S
+        self._next_commit = time.monotonic() + _COMMIT_INTERVAL_S
         # By the key of each vector that was submitted: the chunks that wait for it, with the URIs
         # of their documents.
         self._submitted: dict[bytes, dict[int, str]] = {}
@@ -97,7 +97,7 @@ class PendingChunks:
         started = time.monotonic()
         self._on_commit()
         ended = time.monotonic()
-        self._next_commit = ended + max(COMMIT_INTERVAL_S, 9 * (ended - started))
+        self._next_commit = ended + max(_COMMIT_INTERVAL_S, 9 * (ended - started))
 
     def embed(self, *, seconds: float = math.inf) -> None:
         """Embed the chunks without a vector, including those that a killed run left.
@@ -111,7 +111,7 @@ class PendingChunks:
             return
         with self._embedding(len(pending)):
             pool = self._choose_pool()
-            for keys in _parts(order_pending(pending, self._store.documents()), EMBED_QUEUE):
+            for keys in _parts(order_pending(pending, self._store.documents()), _EMBED_QUEUE):
                 if not self._submit(keys, pool, latest=latest):
                     break
                 self._group.close()
@@ -148,7 +148,7 @@ class PendingChunks:
         return True
 
     def _choose_pool(self) -> EmbeddingPool:
-        if self._workers is None or self._unembedded < MIN_FOR_WORKERS:
+        if self._workers is None or self._unembedded < _MIN_FOR_WORKERS:
             return self._own
         return self._workers
 
@@ -161,7 +161,7 @@ class PendingChunks:
         """Return the texts of chunks that have no vector and were not submitted, in batches."""
         texts = {}
         for row in self._store.chunks(keys):
-            key, text = situate_chunk(self._embedder, row)
+            key, text = _situate_chunk(self._embedder, row)
             if key not in self._submitted:
                 texts[key] = text
             self._submitted.setdefault(key, {})[row.key] = row.uri
@@ -220,7 +220,7 @@ class _VectorGroup:
         self._keys, self._rows = [], []
 
 
-def situate_chunk(embedder: Embedder, row: _native.ChunkRow) -> tuple[bytes, Situated]:
+def _situate_chunk(embedder: Embedder, row: _native.ChunkRow) -> tuple[bytes, Situated]:
     """Return the key of a chunk's vector, and the text that it is made of."""
     before = embedding_prefix(row.outline, row.context)
     text = Situated(before, row.text, row.token_end - row.token_start)
@@ -241,7 +241,7 @@ def _parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 # Chunks in one call of the embedder: after each, other work may go first.
-CHUNKS_A_CALL = 2
+_CHUNKS_A_CALL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,11 +264,11 @@ def make_vectors(
     latest = time.monotonic() + seconds
     situated = SituatedEmbedder(embedder)
     made: dict[bytes, NDArray[np.float32]] = {}
-    for at in range(0, len(order), CHUNKS_A_CALL):
+    for at in range(0, len(order), _CHUNKS_A_CALL):
         if time.monotonic() >= latest or not go_on():
             break
-        rows = store.chunks(np.array(order[at : at + CHUNKS_A_CALL], np.int64))
-        texts = dict(situate_chunk(embedder, row) for row in rows)
+        rows = store.chunks(np.array(order[at : at + _CHUNKS_A_CALL], np.int64))
+        texts = dict(_situate_chunk(embedder, row) for row in rows)
         keys = [key for key in texts if key not in made]
         # Another writer may have stored them since.
         stored = store.have_vectors(keys)

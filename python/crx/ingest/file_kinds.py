@@ -8,14 +8,10 @@ from crx.ingest.formats import COMPRESSIONS, suffix
 from crx.ingest.found_file import FoundFile
 from crx.ingest.paths import describe_os_error
 from crx.ingest.readers import is_claimed
+from crx.ingest.readers.data_runs import is_minified
 
 # Bytes of a compressed file's content, if the caller sets no limit.
 DEFAULT_MAX_BYTES = 64_000_000
-# Code for browsers, which programs write from sources, without line breaks: bundles, search indexes
-# of documentation, and source maps.
-_MINIFIED = frozenset({".cjs", ".css", ".js", ".map", ".mjs"})
-_MINIFIED_BYTES = 10_000
-_MINIFIED_BYTES_A_LINE = 500
 _BLANKS = b" \t\r\n\f\v\xef\xbb\xbf\xff\xfe"
 
 
@@ -46,13 +42,6 @@ def promises_text(found: FoundFile, data: bytes) -> bool:
 def is_empty(data: bytes) -> bool:
     """Return whether the bytes are blanks and byte order marks alone."""
     return not data.strip(_BLANKS)
-
-
-def is_minified(data: bytes, extension: str) -> bool:
-    """Return whether the bytes are those of JavaScript or CSS without line breaks."""
-    if extension not in _MINIFIED or len(data) < _MINIFIED_BYTES:
-        return False
-    return len(data) > _MINIFIED_BYTES_A_LINE * (1 + data.count(b"\n"))
 
 
 def failure_reason(error: InputError | OSError) -> str:

@@ -287,10 +287,7 @@ class FilePass:
         if not rows and self._rename(file, source):
             return replace(visit, outcome="renamed")
         max_bytes = self._max_file_mb * 1_000_000
-        if data:
-            documents = self._reader.submit(data, name=file.uri, max_bytes=max_bytes)
-        else:
-            documents = _refuse_empty()
+        documents = self._reader.submit(data, name=file.uri, max_bytes=max_bytes)
         return replace(
             visit, submitted=_SubmittedFile(source, promises_text(file, data), documents)
         )
@@ -462,15 +459,6 @@ def _set_vanished(discovery: Discovery, roots: Sequence[Root], known: dict[str, 
         if listed or not any(is_below(path, each.uri) for path in known):
             discovery.unreachable.remove(each)
             discovery.vanished.append(each.uri)
-
-
-def _refuse_empty() -> Iterator[Document]:
-    """Raise `NotText` when the documents of an empty file are taken, without a reader's process.
-
-    Packages of Python have such files, which each pass meets.
-    """
-    raise NotText("is empty")
-    yield
 
 
 def _unmounted(

@@ -51,12 +51,12 @@ class FileReport:
         return tuple(
             f"{line} ({count} documents)" if count > 1 else line
             for line, count in Counter(
-                line for document in self.documents for line in describe_missing(document.metadata)
+                line for document in self.documents for line in _describe_missing(document.metadata)
             ).items()
         )
 
 
-def describe_missing(metadata: Mapping[str, object]) -> Iterator[str]:
+def _describe_missing(metadata: Mapping[str, object]) -> Iterator[str]:
     """Yield a line for each thing that the metadata of a document says is missing of it."""
     names, reasons = metadata.get(LEFT_OUT, []), metadata.get(LEFT_OUT_REASONS, [])
     if isinstance(names, str):

@@ -14,36 +14,23 @@ from io import BytesIO
 from pathlib import Path
 from typing import Protocol
 
-from crx.errors import InputError, NothingToRead, NotText
+from crx.errors import InputError, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
-from crx.ingest.file_kinds import (
-    DEFAULT_MAX_BYTES,
-    failure_reason,
-    is_archive,
-    is_empty,
-    is_minified,
-)
+from crx.ingest.file_kinds import DEFAULT_MAX_BYTES, failure_reason, is_archive, is_empty
 from crx.ingest.formats import LANGUAGES, suffix
 from crx.ingest.paths import uri_of
 from crx.ingest.readers import (
-    Reader,
     is_claimed,
     load_reader,
-    reader_for,
-    reader_name,
     scan,
 )
-from crx.ingest.readers.binary import POSTSCRIPT, describe_binary
-from crx.ingest.readers.content import UNREADABLE, reader_by_content
-from crx.ingest.readers.data_runs import is_search_index, without_data
-from crx.ingest.readers.decode import BinaryFile, decode
-from crx.ingest.readers.escapes import decode_escapes
+from crx.ingest.readers.binary import describe_binary
+from crx.ingest.readers.decode import BinaryFile
 from crx.ingest.readers.file_title import name_title
+from crx.ingest.readers.find_reader import find_reader
 from crx.ingest.readers.scan import Recognize
-from crx.ingest.readers.structure import structure
-from crx.plugins import load_format
 from crx.types import Document
 
 # Bytes that the decompression of one .xz file may take: its preset -9 takes 65 million.
@@ -216,9 +203,7 @@ def _read_content(
         return
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
-        if is_search_index(data, name=name):
-            raise NothingToRead("is a search index")
-        for document in _choose_reading(data, extension, recognize)(data, name=name):
+        for document in _choose_reading(data, name, recognize)(data, name=name):
             bounded = bound_document(_with_title(document, name))
             yield replace(bounded, metadata={**ext, **bounded.metadata})
     except BinaryFile:
@@ -253,54 +238,14 @@ def _read_archive(
     )
 
 
-def _choose_reading(data: bytes, extension: str, recognize: Recognize | None) -> ReadBytes:
+def _choose_reading(data: bytes, name: str, recognize: Recognize | None) -> ReadBytes:
     """Return the function that reads bytes of this kind."""
+    extension = suffix(name)
     if recognize is not None and extension in scan.extensions and not is_claimed(extension):
         return partial(scan.read_image, recognize=recognize)
-    reader = _find_reader(data, extension)
+    reader = find_reader(data, name=name)
     if recognize is not None and reader is load_reader("pdf"):
         from crx.ingest.readers.pdf import read_scanned  # PDFium is loaded for a PDF alone
 
         return partial(read_scanned, recognize=recognize)
     return reader.read
-
-
-def _find_reader(data: bytes, extension: str) -> Reader:
-    named = reader_name(extension)
-    # The reader of another package knows its own format.
-    own = reader_for(extension)
-    if own is not None and not named:
-        return own
-    if is_minified(data, extension):
-        raise NotText("is minified code")
-    if name := reader_by_content(data, extension, named=named):
-        return load_reader(name)
-    if own is not None:
-        return own
-    if extension in UNREADABLE:
-        raise InputError(f"has no reader for {extension}; save it as PDF, HTML or text")
-    return _UnclaimedReader()
-
-
-class _UnclaimedReader:
-    """The reader of texts whose extension no other reader claims."""
-
-    extensions = ()
-
-    def read(self, data: bytes, *, name: str) -> Iterator[Document]:
-        if data.startswith(POSTSCRIPT):
-            raise BinaryFile("is PostScript")
-        decoded = decode(data)
-        text = without_data(decode_escapes(decoded.text), name=name)
-        if page := load_format("crx.recognizers", "man")(decoded, name=name):
-            yield page
-            return
-        # An unknown extension names a format of its own: its structure is not guessed.
-        format_, marks = ("text", ()) if suffix(name) else structure(text)
-        yield Document(
-            uri=name,
-            text=text,
-            title="",
-            metadata={**decoded.metadata(), "format": format_},
-            marks=marks,
-        )

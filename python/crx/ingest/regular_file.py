@@ -13,7 +13,7 @@ from crx.ingest.write import hash_source
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 
 
-def read_regular_file(path: str, *, size: int) -> bytes | None:
+def _read_regular_file(path: str, *, size: int) -> bytes | None:
     """Return the bytes of a file of that size, None for anything else: a link, a pipe, no file."""
     try:
         handle = os.open(path, _FLAGS)
@@ -32,7 +32,7 @@ def read_indexed_file(uri: str, *, size: int, source_hash: bytes) -> bytes:
     Raises `NotFound` if the file is a link, is gone or has changed.
     """
     path = path_of(uri)
-    data = read_regular_file(path, size=size)
+    data = _read_regular_file(path, size=size)
     if data is None and os.path.islink(path):
         raise NotFound(f"{uri}: is a link, which is not followed; index the file that it leads to")
     if data is None or hash_source(data) != source_hash:

@@ -25,15 +25,15 @@ from crx.ingest.discover import Discovery, Root
 from crx.ingest.paths import is_below, path_of, uri_of
 from crx.ingest.report import Skipped
 
-ROOTS = "roots"
+_ROOTS = "roots"
 MOUNTS = "mounts"
-CHANGES = "changes"
+_CHANGES = "changes"
 # The descriptions of folders that all documents have.
 DESCRIBED = "described_folders"
 # What an exclude takes for a wildcard; a class of one character stands for itself.
 _WILDCARD = re.compile(r"[*?\[]")
 # Settings of an index that are about files of one machine; a copy has none of them.
-SETTINGS_OF_ROOTS = (ROOTS, MOUNTS, CHANGES, DESCRIBED)
+SETTINGS_OF_ROOTS = (_ROOTS, MOUNTS, _CHANGES, DESCRIBED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class RememberedRoots:
     def read(store: _native.Store) -> RememberedRoots:
         """Return what the settings of a store hold."""
         settings = store.settings()
-        roots = orjson.loads(settings.get(ROOTS, "[]"))
+        roots = orjson.loads(settings.get(_ROOTS, "[]"))
         return RememberedRoots(
             tuple(Root(store.absolute_uri(each["uri"]), tuple(each["exclude"])) for each in roots),
             tuple(map(store.absolute_uri, orjson.loads(settings.get(MOUNTS, "[]")))),
             {
                 store.absolute_uri(uri): int(changed_ns)
-                for uri, changed_ns in orjson.loads(settings.get(CHANGES, "{}")).items()
+                for uri, changed_ns in orjson.loads(settings.get(_CHANGES, "{}")).items()
             },
         )
 
@@ -69,9 +69,9 @@ class RememberedRoots:
         settings = store.settings()
         changed = {
             **settings,
-            ROOTS: orjson.dumps(roots).decode(),
+            _ROOTS: orjson.dumps(roots).decode(),
             MOUNTS: orjson.dumps([store.stored_uri(uri) for uri in self.mounts]).decode(),
-            CHANGES: orjson.dumps(
+            _CHANGES: orjson.dumps(
                 {store.stored_uri(uri): self.changes[uri] for uri in sorted(self.changes)}
             ).decode(),
         }

@@ -30,11 +30,11 @@ from crx.protocols import Embedder
 from crx.types import Chunk, Document
 
 # Tokens of the embedder's window that are left for the context and the special tokens.
-CONTEXT_RESERVE = 64
+_CONTEXT_RESERVE = 64
 # The largest default: in English, the 800 characters that embedders and fusion were compared with.
-MAX_CHUNK_TOKENS = 190
+_MAX_CHUNK_TOKENS = 190
 # Documents that a run looks up at its end.
-LAST_PUT = 3
+_LAST_PUT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,13 @@ def chunk_budget(
 ) -> ChunkBudget:
     """Return the budget of a chunk.
 
-    If neither size is given, a chunk has `MAX_CHUNK_TOKENS`, or fewer to leave room for its context
-    in the embedder's window.
+    If neither size is given, a chunk has `_MAX_CHUNK_TOKENS`, or fewer to leave room for its
+    context in the embedder's window.
     """
     if chunk_chars or chunk_tokens:
         return ChunkBudget(chunk_chars or chunk_tokens, bool(chunk_chars), overlap)
     window = embedder.max_tokens
-    size = min(MAX_CHUNK_TOKENS, max(window - CONTEXT_RESERVE, window // 2))
+    size = min(_MAX_CHUNK_TOKENS, max(window - _CONTEXT_RESERVE, window // 2))
     return ChunkBudget(size, overlap=overlap)
 
 
@@ -116,7 +116,7 @@ class DocumentWriter:
         self._pending = pending
         self._tally = tally
         self._descriptions = descriptions.afresh()
-        self._last_put: deque[int] = deque(maxlen=LAST_PUT)
+        self._last_put: deque[int] = deque(maxlen=_LAST_PUT)
         # The chunks in each language.
         self._langs = Counter(dict(store.chunks_by_lang()))
 

@@ -203,6 +203,7 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
 def _explained(name: str, before: Ranking, after: Search) -> Mapping[str, Ranking]:
     """Return the rankings of a search, with that of a rule which changed the order."""
     keys = after.ranking.keys.tolist()
+    # Not by `numpy.isin`, which loads `numpy.ma` in a new process: as much time as a search.
     kept = set(keys)
     if name in after.rankings or [key for key in before.keys.tolist() if key in kept] == keys:
         return after.rankings

@@ -79,11 +79,6 @@ class TimedScoring:
         return self._cache.score(self._reranker, self._query, texts)
 
 
-def count_characters(query: str, texts: Sequence[str]) -> int:
-    """Return the characters of the pairs of a query and texts."""
-    return sum(len(query) + len(text) for text in texts)
-
-
 def _reach(known: Sequence[bool], at: int, *, fresh: int) -> int:
     """Return the end of the texts from one on of which so many are not known yet."""
     while at < len(known) and (known[at] or fresh > 0):

@@ -43,10 +43,10 @@ class Copies(Generic[Found]):
     @property
     def count(self) -> int:
         """How many passages and chunks that are not shown are like it."""
-        return count_copies(self.passage) + sum(1 + count_copies(other) for other in self.others)
+        return _count_copies(self.passage) + sum(1 + _count_copies(other) for other in self.others)
 
 
-def count_copies(passage: _Found) -> int:
+def _count_copies(passage: _Found) -> int:
     """Return how many chunks that were left out have the text of one of a passage's hits."""
     return max(hit.copies for hit in passage.hits)
 

@@ -129,7 +129,7 @@ def layout_of(passage: Passage) -> Callable[..., list[list[ExcerptRow]]]:
     """Return the function that lays out a passage, with the lines of a paragraph as one."""
     if not is_source_code(passage.text):
         return layout_prose
-    return layout_manual if _is_manual(passage) else layout_code
+    return _layout_manual if _is_manual(passage) else _layout_code
 
 
 def _is_manual(passage: Passage) -> bool:
@@ -191,12 +191,12 @@ def _rows_of_paragraph(joined: JoinedLine, width: int, *, first_line: int) -> It
 def _layout_lines(
     parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
 ) -> list[list[ExcerptRow]]:
-    """Return the rows of source code, as `layout_code` does, each of one line but for brackets."""
+    """Return the rows of source code, as `_layout_code` does, each of one line but for brackets."""
     by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
     return [_join_brackets(rows, width) for rows in by_part]
 
 
-def layout_code(
+def _layout_code(
     parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
 ) -> list[list[ExcerptRow]]:
     """Return the rows of each part of source code that are not blank.
@@ -248,7 +248,7 @@ def _lines_of_comments(text: str) -> set[int]:
     }
 
 
-def layout_manual(
+def _layout_manual(
     parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
 ) -> list[list[ExcerptRow]]:
     """Return the rows of each part of a document with much source code that are not blank."""

@@ -11,7 +11,7 @@ import crx
 from crx.retrieve import search as search_module
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.legs.leg_search import search_legs
-from crx.retrieve.rules.copies import _without
+from crx.retrieve.rules.copies import _all_copies
 from crx.retrieve.search_state import Search
 from crx.types import Document
 
@@ -121,7 +121,7 @@ def test_licences_of_installed_packages_collapse(tmp_path: Path) -> None:
 
 def test_a_copy_that_is_promoted_is_no_copy_of_itself() -> None:
     """An exact match is put above the text that it copies, and then that text copies it."""
-    assert _without(2, (1, 2, 1)) == (1,)
+    assert _all_copies(2, (1,), {1: (2,)}) == (1,)
 
 
 TEXT = "The pilot boards at the outer buoy, and leaves at the lock."

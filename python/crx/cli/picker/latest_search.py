@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from crx.types import Passage
 
 Find = Callable[[str], Sequence[Passage]]
 
+# What is searched before a key is pressed, so that the first one need not wait for files.
+_WARM_UP = "e"
 # How long nothing is typed before what takes longer is searched.
 SETTLED_S = 0.3
 
@@ -57,6 +60,8 @@ class LatestSearch:
         self._thread.join()
 
     def _run(self) -> None:
+        with contextlib.suppress(CrxError), self._interrupt:
+            self._quick(_WARM_UP)
         while (query := self._next_query()) is not None:
             if not query.strip():
                 self._on_found(Found(query))

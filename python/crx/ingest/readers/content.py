@@ -14,7 +14,7 @@ from crx.ingest.readers.decode import decode
 
 _PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
 _SQLITE = b"SQLite format 3\0"
-_HTML, _XML = (b"<!doctype html", b"<html"), b"<?xml"
+_HTML, _XML = (b"<!doctype html", b"<html"), b"<?"
 SNIFFED_BYTES = 1024
 # The namespace of Excel's XML of 2003.
 SHEETS_2003 = b"urn:schemas-microsoft-com:office:spreadsheet"
@@ -79,7 +79,7 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
         return "rtf"
     if opening.startswith(_HTML) and (not named or named in _BINARY):
         return "html"
-    if not extension and is_mail(data):
+    if not extension and _is_mail(data):
         return "mail"
     if data.startswith(_ZIP) and (named in _BINARY or not extension or extension in UNREADABLE):
         return _reader_of_archive(data, named=named)
@@ -105,7 +105,7 @@ def _reader_of_text(data: bytes, opening: bytes, *, named: str) -> str:
     return "delimited" if named == "spreadsheet" else "text"
 
 
-def is_mail(data: bytes) -> bool:
+def _is_mail(data: bytes) -> bool:
     """Return True for the beginning of a message or of a mailbox."""
     if POSTMARK.match(data[:SNIFFED_BYTES]):
         return True

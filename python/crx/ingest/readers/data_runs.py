@@ -33,6 +33,11 @@ _LOCK_FILE = re.compile(
 _LOCK_CHARS = 2_000
 _SEARCH_INDEX = re.compile(r"(?:^|[/#])search[-_]?index[^/#]*\.(?:js|json)$", re.IGNORECASE)
 _SEARCH_STARTS = (b"var searchData=", b"Search.setIndex(", b"var searchIndex")
+# Code for browsers, which programs write from sources, without line breaks: bundles, search indexes
+# of documentation, and source maps.
+_MINIFIED = frozenset({".cjs", ".css", ".js", ".map", ".mjs"})
+_MINIFIED_BYTES = 10_000
+_MINIFIED_BYTES_A_LINE = 500
 
 
 def without_data(text: str, *, name: str) -> str:
@@ -53,6 +58,13 @@ def without_data(text: str, *, name: str) -> str:
 def is_search_index(data: bytes, *, name: str) -> bool:
     """Return True for the index of a search in HTML documentation, which repeats its pages."""
     return data.startswith(_SEARCH_STARTS) or bool(_SEARCH_INDEX.search(name))
+
+
+def is_minified(data: bytes, extension: str) -> bool:
+    """Return whether the bytes are those of JavaScript or CSS without line breaks."""
+    if extension not in _MINIFIED or len(data) < _MINIFIED_BYTES:
+        return False
+    return len(data) > _MINIFIED_BYTES_A_LINE * (1 + data.count(b"\n"))
 
 
 def _newlines(run: re.Match[str]) -> str:

@@ -31,7 +31,7 @@ _SEVEN_BIT = ("hz", "iso2022", "utf-7")
 _SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
 
 
-def detect_encodings(sample: bytes) -> list[str]:
+def _detect_encodings(sample: bytes) -> list[str]:
     """Return the names of encodings, the likeliest first; none for the bytes of no text."""
     from chardet import detect_all  # takes 100 ms: imported for a file that needs it
 
@@ -227,7 +227,7 @@ def _unmarked(data: bytes) -> Decoded | None:
     """
     if not _has_controls(data):
         return None
-    wide = "" if is_known_binary(data) else next(iter(detect_encodings(data[: _SAMPLE & ~3])), "")
+    wide = "" if is_known_binary(data) else next(iter(_detect_encodings(data[: _SAMPLE & ~3])), "")
     if wide.startswith(("utf-16", "utf-32")):
         text = data.decode(wide, errors="replace")
         if _is_assigned(text):
@@ -295,7 +295,7 @@ def _legacy(data: bytes) -> Decoded:
     sample = _beyond_ascii(data, _SAMPLE)
     if len(data) > _SAMPLE:  # not to the middle of a character
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    encodings = detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
+    encodings = _detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
     if not encodings:
         raise BinaryFile("is a binary file")
     encoding = _sibling(sample, _unmixed(sample, encodings))

@@ -38,10 +38,10 @@ def linked_lines(archive: Archive, type_: str, path: str) -> list[str]:
         return []
     if type_ == "diagramData":
         return paragraphs(archive.read_xml(path))
-    return chart_lines(archive.read_xml(path)) if type_ in ("chart", "chartEx") else []
+    return _chart_lines(archive.read_xml(path)) if type_ in ("chart", "chartEx") else []
 
 
-def chart_lines(chart: Element) -> list[str]:
+def _chart_lines(chart: Element) -> list[str]:
     """Return the titles of a chart, and the names of its series and categories, each once."""
     names = [
         squeeze(value.text or "")

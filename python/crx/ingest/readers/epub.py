@@ -8,7 +8,6 @@ page of the table of contents itself is left out, and a chapter that cannot be r
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,11 +25,6 @@ from crx.types import Document, Scalar
 extensions = (".epub",)
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-# An empty element of XHTML that HTML takes for a start tag.
-_EMPTY = re.compile(
-    rb"<((?!(?:br|hr|img|meta|link|input|col|area|base|source|wbr)\b)[a-zA-Z][\w:-]*)"
-    rb"((?:\s[^<>]*)?)/>"
-)
 _PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")  # a spine may have them
 _METADATA = {"creator": "author", "description": "description"}
 
@@ -144,7 +138,7 @@ def _add_chapter(
     text: TextBuilder, archive: Archive, path: str, *, label: str, number: int
 ) -> None:
     try:
-        page = html.read_page(_EMPTY.sub(rb"<\1\2></\1>", archive.read(path)))
+        page = html.read_page(html.close_empty(archive.read(path)))
     except NotText as failed:
         raise InputError(f"is damaged: chapter {number} {failed}") from failed
     first = page.headings[0].label if page.headings else ""

@@ -56,7 +56,7 @@ _BLANK = re.compile(r"\n[^\S\n]*(?=\n|\Z)")
 _LONGEST = 100  # characters of a line that is a heading
 _INNER_NUMBER = re.compile(r"\s\d{1,3}(?:\s|$)")
 # A line that occurs so often is the head or foot of a page.
-RECURRING = 3
+_RECURRING = 3
 
 
 def find_capitals(text: str) -> list[Heading]:
@@ -65,14 +65,14 @@ def find_capitals(text: str) -> list[Heading]:
         Heading(match.start(1), " ".join(match[1].split()), 1)
         for match in _CAPITAL.finditer(text)
         if is_capital_line(match[1].rstrip())
-        and not previous_line(text, match.start()).strip()
+        and not _previous_line(text, match.start()).strip()
         and (match.end() == len(text) or _BLANK.match(text, match.end()))
     ]
     seen = Counter(heading.label for heading in found)
-    return [heading for heading in found if seen[heading.label] < RECURRING]
+    return [heading for heading in found if seen[heading.label] < _RECURRING]
 
 
-def previous_line(text: str, newline: int) -> str:
+def _previous_line(text: str, newline: int) -> str:
     """Return the line before a newline; only its end if it is too long for a heading."""
     return text[max(text.rfind("\n", 0, newline) + 1, newline - _LONGEST - 1) : newline]
 
@@ -99,7 +99,7 @@ def find_underlined(text: str) -> list[Heading]:
     found: list[Heading] = []
     order: dict[str, int] = {}
     for match in _UNDERLINED.finditer(text):
-        line = previous_line(text, match.start())
+        line = _previous_line(text, match.start())
         label = line.strip()
         fits = len(line) <= _LONGEST and abs(len(match[0].strip()) - len(label)) <= 2
         if fits and label[:1].isalnum():
@@ -173,7 +173,7 @@ def find_numbered(text: str, starts: Sequence[int]) -> list[Heading]:
     found: list[Heading] = []
     last: tuple[int, ...] = ()
     for candidate in candidates:
-        page_head = not candidate.dotted and len(numbers[candidate.title]) >= RECURRING
+        page_head = not candidate.dotted and len(numbers[candidate.title]) >= _RECURRING
         if not page_head and _continues(last, candidate.number, dotted=candidate.dotted):
             found.append(candidate.heading)
             last = candidate.number

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -24,6 +25,12 @@ extensions = (".html", ".htm", ".xhtml")
 
 _CHARSET = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
+)
+_XHTML = re.compile(rb"<\?xml\s|<!doctype[^>]*xhtml|<html[^>]*\sxmlns\s*=", re.IGNORECASE)
+# An empty element of XHTML that HTML takes for a start tag.
+_EMPTY = re.compile(
+    rb"<((?!(?:br|hr|img|meta|link|input|col|area|base|source|wbr)\b)[a-zA-Z][\w:-]*)"
+    rb"((?:\s[^<>]*)?)/>"
 )
 _META = frozenset(("description", "keywords", "author", "date"))
 # Titles that editors and servers write if the author gave none.
@@ -80,7 +87,24 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
 def decode_page(data: bytes) -> Decoded:
     """Return the markup of a page in the encoding that it declares, or that its bytes show."""
     charset = _CHARSET.search(data[:4096])
+    if _XHTML.search(data[:4096]) and _is_well_formed(data):
+        data = close_empty(data)
     return decode(data, declared=charset[1].decode("ascii", "replace") if charset else "")
+
+
+def close_empty(data: bytes) -> bytes:
+    """Return XHTML with an end tag for each empty element, as HTML needs it."""
+    return _EMPTY.sub(rb"<\1\2></\1>", data)
+
+
+def _is_well_formed(data: bytes) -> bool:
+    if b"<!ENTITY" in data:
+        return False
+    try:
+        ParserCreate().Parse(data.strip(), True)  # noqa: FBT003 - the parser has no keyword for it
+    except (ExpatError, LookupError, ValueError):
+        return False
+    return True
 
 
 def parse_page(markup: str) -> LexborHTMLParser:

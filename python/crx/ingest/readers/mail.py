@@ -2,9 +2,9 @@
 
 A message is a document of its headers and the text of its parts (`mime`). In a mailbox its URI
 ends with `#` and the message's number. An attachment is a document of its own, whose URI also has
-its name; it is read by the reader of its content or extension, a message as a message. Attachments
-that no reader claims, such as pictures, are only named in the metadata. The text of a forwarded
-message follows that of the message that forwards it.
+its name; it is read as a file of a folder is, a message as a message. Attachments that are no text,
+such as pictures, are only named in the metadata. The text of a forwarded message stands where it
+stands in the message that forwards it.
 
 The documents that can be read are yielded first; then one `InputError` names the attachments that
 cannot.
@@ -13,6 +13,7 @@ cannot.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -20,10 +21,11 @@ from itertools import chain
 
 from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.formats import suffix
-from crx.ingest.readers import load_reader, reader_for, reader_name
+from crx.ingest.readers import load_reader
 from crx.ingest.readers.binary import OLE
-from crx.ingest.readers.content import POSTMARK, reader_by_content
+from crx.ingest.readers.content import POSTMARK
 from crx.ingest.readers.file_title import name_title
+from crx.ingest.readers.find_reader import find_reader
 from crx.ingest.readers.mime import MALFORMED, Letter, parse
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.unread_parts import describe_unread
@@ -41,6 +43,7 @@ _MOST_LEVELS = 10
 _MOST_ADDRESSES = 1_000
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _EMLX = re.compile(rb"\s{0,20}(\d{1,10})[ \t]{0,20}\r?\n")
+_PGP = b"-----BEGIN PGP"  # a signature or a key
 _BETWEEN_ADDRESSES = re.compile(r"[\s<>,;:\"'()\[\]]+")
 
 
@@ -61,6 +64,7 @@ class _MailReader:
 
     def read(self, data: bytes, uri: str, *, level: int = 0) -> Iterator[Document]:
         """Yield the messages of a file, and what is attached to them."""
+        data = data.removeprefix(BOM_UTF8).lstrip(b"\r\n")
         messages = _messages(data, emlx=suffix(uri) == ".emlx")
         first, second = next(messages), next(messages, None)
         within = "/" if level else "#"
@@ -197,11 +201,12 @@ def _date(written: str) -> str:
 
 
 def _documents(content: bytes, uri: str, *, file: str, part_of: str) -> Iterator[Document]:
-    """Yield the documents of an attachment, if a reader claims its content or its extension."""
+    """Yield the documents of an attachment; archives, and messages by content, have none."""
     extension = suffix(file)
-    named = reader_by_content(content, extension, named=reader_name(extension))
-    reader = load_reader(named) if named else reader_for(extension)
-    if reader is None or named == "mail":
+    if content.startswith(_PGP):
+        return
+    reader = find_reader(content, name=file)
+    if reader is load_reader("mail"):
         return
     for document in reader.read(content, name=uri):
         metadata = {**document.metadata, "as_written": False, "ext": extension.removeprefix(".")}

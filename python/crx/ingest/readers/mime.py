@@ -34,14 +34,14 @@ MALFORMED = (
     MessageError, ValueError, LookupError, TypeError, AttributeError, AssertionError,
     RecursionError,
 )  # fmt: skip
-HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 # What ends a line within a paragraph, or a word (RFC 3676); the line above a signature is "-- ".
 # Quoted lines are left as they are.
 _SOFT_BREAK = re.compile(r"^(?!>|-- \n)(.*) \n(?![>\n])", re.MULTILINE)
 # Characters of a header that are read, about 1,000 addresses.
-HEADER_CHARS = 30_000
+_HEADER_CHARS = 30_000
 # Parts of one message that are read.
-MOST_PARTS = 10_000
+_MOST_PARTS = 10_000
 # A plain part of so many characters is no notice that another program shows the message.
 _NOTICE_CHARS = 1_000
 _LETTERS = re.compile(r"\w+")
@@ -78,7 +78,7 @@ class _Policy(Compat32):
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, value[:HEADER_CHARS]
+        return name, value[:_HEADER_CHARS]
 
     def header_fetch_parse(self, name: str, value: str) -> str:
         return value
@@ -95,7 +95,7 @@ def parse_message(source: bytes) -> Message:
 def parse(source: bytes) -> Letter:
     """Return a message; one without headers is its text."""
     message = parse_message(source)
-    reading = _Reading(default_charset(message))
+    reading = _Reading(_default_charset(message))
     reading.open(message)
     reading.read(message)
     return Letter(
@@ -105,7 +105,7 @@ def parse(source: bytes) -> Letter:
     )
 
 
-def default_charset(message: Message) -> str:
+def _default_charset(message: Message) -> str:
     """Return the character set of the first text part that declares one, else what the first text
     beyond ASCII is in, or "".
     """
@@ -193,15 +193,15 @@ class _Reading:
 
     def open(self, message: Message) -> None:
         """Begin a message: what is read from here on is its text."""
-        headers = {name: decode_header(message.get(name) or "", self._charset) for name in HEADERS}
+        headers = {name: decode_header(message.get(name) or "", self._charset) for name in _HEADERS}
         self._texts = []
         self.parts.append((headers, self._texts))
 
     def read(self, part: Message) -> None:
         """Read a part and those within; one that is malformed is left out."""
         self._count += 1
-        if self._count > MOST_PARTS:
-            self.left_out.add("parts", f"more than {MOST_PARTS:,}")
+        if self._count > _MOST_PARTS:
+            self.left_out.add("parts", f"more than {_MOST_PARTS:,}")
             return
         try:
             self._read(part)
@@ -231,11 +231,13 @@ class _Reading:
                 self._read_forwarded(_decoded(message, part))
 
     def _read_forwarded(self, message: Message) -> None:
-        outer, charset = self._texts, self._charset
-        self._charset = default_charset(message) or charset
+        charset = self._charset
+        self._charset = _default_charset(message) or charset
         self.open(message)
         self.read(message)
-        self._texts, self._charset = outer, charset
+        self._charset = charset
+        self._texts = []  # what follows in the outer message
+        self.parts.append(({}, self._texts))
 
     def _read_alternatives(self, parts: Sequence[Message]) -> None:
         """Read what alternatives say; all of their files are attached."""
@@ -245,9 +247,9 @@ class _Reading:
             kind = part.get_content_type()
             if kind == "text/html" and len(plain) >= _NOTICE_CHARS and not _is_attached(part):
                 continue
-            self._texts = []
+            own = self._texts = []
             self.read(part)
-            text = "\n\n".join(self._texts)
+            text = "\n\n".join(own)
             if kind == "text/plain" and not plain:
                 plain = text
             elif kind in _EXTENSIONS:

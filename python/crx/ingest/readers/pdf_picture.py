@@ -19,7 +19,7 @@ from crx.ingest.readers.pdf import PDFIUM, open_pdf
 from crx.ingest.readers.pdf_page import PageLine, Rect, page_label, read_lines
 
 # Pixels of a side, whatever the page says of its size.
-MOST_PIXELS = 3000
+_MOST_PIXELS = 3000
 # Blue, green and red of the marked lines.
 _MARK = (120, 240, 255)
 _MARGIN = 1.5  # points around a line
@@ -45,16 +45,16 @@ def _draw(pdf: Any, request: PageRequest) -> PagePicture:
     number = _find_page(pdf, request)
     page = pdf[number]
     try:
-        marked = marked_lines(read_lines(page)[0], request.marked)
+        marked = _marked_lines(read_lines(page)[0], request.marked)
         width, height = page.get_size()
-        scale = min(request.width / max(width, 1), MOST_PIXELS / max(width, height, 1))
+        scale = min(request.width / max(width, 1), _MOST_PIXELS / max(width, height, 1))
         pixels: NDArray[np.uint8] = page.render(scale=scale).to_numpy()[..., :3].copy()
         for line in marked:
             _mark(page, pixels, line.rect)
     finally:
         page.close()
     return PagePicture(
-        png=encode_png(pixels), label=request.label, number=number + 1, pages=len(pdf)
+        png=_encode_png(pixels), label=request.label, number=number + 1, pages=len(pdf)
     )
 
 
@@ -78,7 +78,7 @@ def _find_page(pdf: Any, request: PageRequest) -> int:
     return max(found[:_MOST_CANDIDATES], key=likeness)
 
 
-def marked_lines(lines: Sequence[PageLine], marked: str) -> list[PageLine]:
+def _marked_lines(lines: Sequence[PageLine], marked: str) -> list[PageLine]:
     """Return the lines of which a text has all letters; short ones only beside such a line.
 
     The text may begin and end within a line.
@@ -130,7 +130,7 @@ def _pixel(page: Any, pixels: NDArray[np.uint8], x: float, y: float) -> tuple[in
     return column.value, row.value
 
 
-def encode_png(pixels: NDArray[np.uint8]) -> bytes:
+def _encode_png(pixels: NDArray[np.uint8]) -> bytes:
     """Return rows of blue, green and red pixels as a PNG file."""
     height, width = pixels.shape[:2]
     rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)

@@ -49,7 +49,7 @@ def repeat_names(
             added += run
             last = None
             continue
-        names = find_names(run)
+        names = _find_names(run)
         if not names and at == 0 and before is not None and before.goes_on(run):
             names = before.names
             added += names
@@ -79,7 +79,7 @@ def _repeated(rows: Sequence[PageLine], names: Sequence[PageLine]) -> Iterator[P
         length += len(row.text)
 
 
-def find_names(rows: Sequence[PageLine]) -> tuple[PageLine, ...]:
+def _find_names(rows: Sequence[PageLine]) -> tuple[PageLine, ...]:
     """Return the rows at the top of a table that name its columns, none if it has no such rows."""
     top = 0
     while top < min(len(rows), _MOST_NAMES + 1) and not _has_numbers(rows[top]):

@@ -21,7 +21,7 @@ from crx.retrieve.search_state import Search
 from crx.types import Note
 
 # Words without what looks like an identifier: those are meant as they are. One in a script without
-# spaces is none (`_is_spaced`): a class of letters that leaves such out takes 2 ms to compile.
+# spaces is none (`unspaced_spans`): a class of letters that leaves such out takes 2 ms to compile.
 _LETTER = r"[^\W\d_]"
 _START = r"(?<![\w./@:$%-])"
 _END = r"(?![\w/@:.]*\w)"
@@ -46,11 +46,8 @@ _QUOTED = re.compile(r"[\"“«][^\"“”«»]*[\"”»]")
 # over the terms of the index.
 _LONGEST_QUERY = 1000
 _MOST_REPLACED = 8
-# If more than one word of so many is unknown, the query may be in another language.
-_UNKNOWN_SHARE = 3
 # Terms that are looked up in the documents, and the chunks that are read for each.
-_TERMS = 4
-_CHUNKS = 5
+_LOOKED_UP = 5
 # A replacement's similarity (Ratcliff and Obershelp, 1988) must be above this. A short word that is
 # merely not used in these documents has neighbours, too: film and file, morts and ports.
 _ALIKE = 0.8
@@ -96,8 +93,8 @@ def correct_spelling(
     """Return the query with its unknown words replaced; None if there are none, or nothing is like.
 
     A word is unknown if no stem of it, in the languages of the index, is in any document. What is
-    quoted is left as it is, and so is a query with many unknown words of which one is like no word
-    of the documents: it is in another language.
+    quoted is left as it is, and so is a query with several unknown words of which one is like no
+    word of the documents: it is in another language.
     """
     if len(query) > _LONGEST_QUERY:
         return None
@@ -117,13 +114,13 @@ def correct_spelling(
     words = [
         word
         for word in dict.fromkeys(_WORD.findall(rest))
-        if _is_spaced(word) and word.casefold() not in function_words and not _ARABIC.match(word)
+        if not _native.unspaced_spans(word)
+        if word.casefold() not in function_words and not _ARABIC.match(word)
     ]
     unknown = [word for word in words if not is_known(word)]
-    may_be_foreign = len(unknown) > max(1, len(words) // _UNKNOWN_SHARE)
     for word in unknown[:_MOST_REPLACED]:
         replaced[word] = _replacement(word, terms, documents, is_known, langs)
-        if may_be_foreign and not replaced[word]:
+        if len(unknown) > 1 and not replaced[word]:
             return None
     for name in list(dict.fromkeys(_IDENTIFIER.findall(rest)))[:_MOST_REPLACED]:
         replaced[name] = _similar_identifier(name, terms, documents, is_known)
@@ -177,7 +174,7 @@ def _join_parts(
     joined: dict[str, str] = {}
     for match in _PAIR.finditer(query):
         first, second = match.groups()
-        if not _is_spaced(first + second):
+        if _native.unspaced_spans(first + second):
             continue
         is_unknown = any(
             part.casefold() not in function_words and not is_known(part) for part in (first, second)
@@ -196,7 +193,7 @@ def _split(
         if not (is_known(first) and is_known(second)):
             continue
         pair = re.compile(rf"\b{first}\s+{second}\b", re.IGNORECASE)
-        keys, _ = terms.search(f"{first} {second}", k=_CHUNKS)
+        keys, _ = terms.search(f"{first} {second}", k=_LOOKED_UP)
         if any(pair.search(row.text) for row in documents.chunks(np.asarray(keys, dtype=np.int64))):
             return f"{first} {second}"
     return ""
@@ -208,7 +205,7 @@ def _compound(word: str, terms: TermIndex, documents: DocumentReader, langs: Seq
     long = sorted(stem for stem in stems if len(stem) >= _SHORTEST)
     # What has a longer stem has the shorter one that it begins with.
     for stem in (each for each in long if not each.startswith(tuple(set(long) - {each}))):
-        for term in terms.compounds_of(stem, k=_TERMS):
+        for term in terms.compounds_of(stem, k=_LOOKED_UP):
             for written in _written_forms(term, terms, documents, _WORD):
                 return written
     return ""
@@ -228,17 +225,13 @@ def _similar_identifier(
     is_of_known_words = all(map(is_known, _WORD_OF_NAME.findall(name)))
     similar = {
         found: _likeness(name.casefold(), found.casefold())
-        for term in terms.similar_terms(whole, k=_TERMS)
+        for term in terms.similar_terms(whole, k=_LOOKED_UP)
         for found in _written_forms(term, terms, documents, _IDENTIFIER)
         if _NUMBERED.findall(name) == _NUMBERED.findall(found)
         if not is_of_known_words or _is_one_edit(name.casefold(), found.casefold())
     }
     best = max(similar, key=lambda found: similar[found], default="")
     return best if best and similar[best] > _ALIKE else ""
-
-
-def _is_spaced(word: str) -> bool:
-    return not _native.unspaced_spans(word)
 
 
 def find_function_words(query: str, langs: Sequence[str]) -> frozenset[str]:
@@ -278,7 +271,7 @@ def _most_similar(word: str, terms: TermIndex, documents: DocumentReader) -> str
     # A word without its ending is looked for with the word.
     forms = [word.casefold()] + [folded] * (not word.casefold().startswith(folded))
     for term in dict.fromkeys(
-        term for form in forms for term in terms.similar_terms(form, k=_TERMS)
+        term for form in forms for term in terms.similar_terms(form, k=_LOOKED_UP)
     ):
         for written in map(str.casefold, _written_forms(term, terms, documents, _WORD)):
             other = _without_accents(written)
@@ -325,7 +318,7 @@ def _written_forms(
     forms: dict[str, None] = {}
     # Most words begin otherwise, and are not read.
     alike = re.compile(rf"(?=(?i:{re.escape(term[:2])})){pattern.pattern}")
-    for row in documents.chunks(terms.chunks_with(term, k=_CHUNKS)):
+    for row in documents.chunks(terms.chunks_with(term, k=_LOOKED_UP)):
         for text in (row.text, row.outline, row.context):
             for word in dict.fromkeys(alike.findall(text)):
                 if term in _native.analyze(word, row.lang):

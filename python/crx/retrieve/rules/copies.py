@@ -8,7 +8,7 @@ more deeply.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -126,13 +126,7 @@ def _all_copies(
     key: int, own: Sequence[int], known: Mapping[int, tuple[int, ...]]
 ) -> tuple[int, ...]:
     """Return the copies of a chunk that are known, its own, and their copies."""
-    before = known.get(key, ())
-    if not own:
-        return before
     further = (also for each in own for also in (each, *known.get(each, ())))
-    return _without(key, (*before, *further))
-
-
-def _without(key: int, copies: Iterable[int]) -> tuple[int, ...]:
-    """Return copies, each once, without the chunk itself, which may have copied one of them."""
-    return tuple(dict.fromkeys(each for each in copies if each != key))
+    copies = dict.fromkeys((*known.get(key, ()), *further))
+    # The chunk itself may have copied one of them.
+    return tuple(each for each in copies if each != key)

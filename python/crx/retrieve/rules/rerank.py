@@ -15,7 +15,7 @@ from crx.protocols import Remote, Reranker
 from crx.retrieve.query_language import declared_langs, undeclared_langs, unread_langs
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.score_cache import ScoreCache
-from crx.retrieve.search_state import Search
+from crx.retrieve.search_state import EMPTY, Search
 from crx.retrieve.timed_scoring import TimedScoring
 from crx.sending import sending_notice, text_bytes
 from crx.types import Note, Ranking
@@ -150,7 +150,8 @@ def rerank(
         )
     notes = _sending(reranker, scoring.given)
     positions = candidates[: len(scores)]
-    scored = _sort_by_score(fused.keys[positions], scores)
+    best = np.argsort(-scores, kind="stable")
+    scored = Ranking(fused.keys[positions][best], scores[best])
     order = fused.keys.copy()
     logits = np.log(scores) - np.log1p(-scores)
     values = weight * _relative(logits) + (1 - weight) * _relative(fused.scores[positions])
@@ -179,11 +180,6 @@ def _sending(reranker: Reranker, texts: Sequence[str]) -> list[str]:
     return [notice] if notice else []
 
 
-def _sort_by_score(keys: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranking:
-    order = np.argsort(-scores, kind="stable")
-    return Ranking(keys[order], scores[order])
-
-
 def _relative(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return scores moved and scaled to reach from 0 to 1; equal ones are all 0."""
     lowest, highest = scores.min(initial=np.inf), scores.max(initial=-np.inf)
@@ -192,8 +188,7 @@ def _relative(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _not_reranked(fused: Ranking, *, notes: tuple[str, ...] = (), limit: str = "") -> RerankResult:
-    none = Ranking(np.empty(0, np.int64), np.empty(0, np.float32))
-    return RerankResult(fused, none, 0, notes, limit)
+    return RerankResult(fused, EMPTY, 0, notes, limit)
 
 
 def _language_mismatch(reranker: Reranker, query: str, langs: Sequence[str]) -> str:

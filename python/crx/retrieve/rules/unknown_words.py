@@ -69,8 +69,7 @@ ARBITRARY_QUERIES = (
     "pelino vatu korim",
     "nalo bestu fira",
 )
-# Fewer chunks have no distribution; more are not compared for it.
-FEWEST_CHUNKS = 20
+# More chunks are not compared for the floor.
 _MOST_CHUNKS = 100_000
 # Texts that are compared with an identifier, which may be the beginning of a longer one.
 _COMPARED = 20
@@ -157,7 +156,7 @@ class UnknownWords:
             return None
         keys, scores = leg.search(self._distinctive(vector, arbitrary.mean(axis=0)), k=_MOST_CHUNKS)
         # As many as the limit are the nearest of more, and say nothing of the others.
-        if not FEWEST_CHUNKS <= len(keys) < _MOST_CHUNKS or not scores.std():
+        if len(keys) >= _MOST_CHUNKS or not scores.std():
             return None
         floor = self.floor * float(np.median(spread.highest - spread.mean))
         return keys[scores > float(scores.mean()) + floor]

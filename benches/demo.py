@@ -1,7 +1,7 @@
 """Demonstration for `make demo`: index some files and print passages for three questions.
 
-The files are the documents of this repository, if crx runs from it, and modules of this project and
-of the standard library: about 300 chunks, which are embedded in less than a minute.
+The files are those of this repository and modules of the standard library: about 300 chunks, which
+are embedded in less than a minute.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import sys
 import sysconfig
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,26 +30,22 @@ REPOSITORY_PATHS = (
     "docs/tutorial.md",
     "python/crx/retrieve/fusion.py",
 )
-LIBRARY_PATHS = ("json/decoder.py", "tempfile.py", "textwrap.py")
+_LIBRARY_PATHS = ("json/decoder.py", "tempfile.py", "textwrap.py")
 QUESTIONS = (
     "how is a temporary file name chosen so that nobody else can take it?",
     "where are two rankings fused, and how are ties broken?",
     "how does a JSON decoder report the line and column of an error?",
 )
-PASSAGES_SHOWN = 2
+_PASSAGES_SHOWN = 2
 
 
 def main() -> None:
     """Run the demonstration, and print the commands that go on with its index."""
     library = Path(sysconfig.get_paths()["stdlib"])
-    root = Path(__file__).parent.parent.parent
-    repository = (
-        [root / name for name in REPOSITORY_PATHS] if (root / "Cargo.toml").is_file() else []
-    )
-    paths = repository + [library / name for name in LIBRARY_PATHS]
-    index_path = (
-        root / "build" / "demo.crx" if repository else Path(tempfile.mkdtemp()) / "demo.crx"
-    )
+    root = Path(__file__).parent.parent
+    paths = [root / name for name in REPOSITORY_PATHS]
+    paths += [library / name for name in _LIBRARY_PATHS]
+    index_path = root / "build" / "demo.crx"
     # What an earlier demonstration left behind.
     shutil.rmtree(index_path, ignore_errors=True)
     index_path.parent.mkdir(exist_ok=True)
@@ -82,7 +77,7 @@ def ask(index: handle.Index, question: str, *, legs: Sequence[Leg] = LEGS) -> No
     result = index.search(question, legs=legs, window=1)
     print_line(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]")
     print_line()
-    print_passages(fold_copies(result.passages, query=question)[:PASSAGES_SHOWN], query=question)
+    print_passages(fold_copies(result.passages, query=question)[:_PASSAGES_SHOWN], query=question)
     print_line()
 
 
