@@ -38,6 +38,7 @@ _LANG_CHARS = 35
 _METADATA_BYTES = 100_000
 # Characters of a record that is one line, and of a value without a blank that is a word.
 _LINE_CHARS = 500
+_VECTOR_NUMBERS = 32  # of a list at least that nobody searches by its numbers
 # What says that a record was made for this reader, though something may be wrong with it.
 _OWN_FIELDS = frozenset(("text", "chunks", "doc_id"))
 _NO_TEXT = frozenset(("id", "doc_id", "lang", "chunks", "metadata"))
@@ -137,17 +138,21 @@ def _lines(record: object) -> list[str]:
 def _fields(record: object) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a record's fields, in their order, and of those within.
 
-    A long value without a blank is data and no text.
+    A long value without a blank is data and no text, and so is a list of many numbers.
     """
     waiting: list[tuple[str, object]] = [("", record)]
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, dict):
             waiting += reversed(value.items())
-        elif isinstance(value, list):
+        elif isinstance(value, list) and not _is_vector(value):
             waiting += ((key, each) for each in reversed(value))
-        elif value is not None and _is_text(written := str(value).strip()):
+        elif not isinstance(value, list | None) and _is_text(written := str(value).strip()):
             yield key, without_embedded(written)
+
+
+def _is_vector(values: list[object]) -> bool:
+    return len(values) >= _VECTOR_NUMBERS and all(isinstance(each, int | float) for each in values)
 
 
 def _is_text(value: str) -> bool:
