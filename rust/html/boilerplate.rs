@@ -26,6 +26,31 @@ pub fn find_main(tree: &Tree<'_>) -> usize {
     }
 }
 
+/// Returns the page's title, if it stands before a main element that has none: the last `<h1>` there
+/// that is no link, such as that of a site.
+pub fn find_title(tree: &Tree<'_>, main: usize) -> Option<usize> {
+    let end = |node: usize| tree.nodes()[node].end;
+    let is_title = |element: &Element| matches!(element.tag, Tag::Heading(1));
+    let is_link = |node: usize| tree.element(node).is_some_and(|element| element.is_link);
+    if (main..end(main)).any(|node| tree.element(node).is_some_and(is_title)) {
+        return None;
+    }
+    let (mut found, mut node) = (None, 0);
+    while node < main {
+        let Some(element) = tree.element(node) else {
+            node += 1;
+            continue;
+        };
+        let is_skipped = element.is_hidden || element.is_dropped || element.is_boilerplate;
+        if !is_skipped && is_title(element) && !(node..end(node)).any(is_link) {
+            found = Some(node);
+        }
+        let is_inner = is_skipped || is_title(element) || element.is_link;
+        node = if is_inner { end(node) } else { node + 1 };
+    }
+    found.filter(|&title| end(title) <= main)
+}
+
 /// Returns the characters of the text of a node.
 fn chars(tree: &Tree<'_>, node: usize) -> usize {
     let nodes = tree.nodes();

@@ -35,7 +35,9 @@ pub fn page_text(markup: &str, ignore_case: bool) -> PageText {
         return PageText::default();
     }
     let root = boilerplate::find_main(&tree);
-    let main = text::lay_out(&tree, root, &boilerplate::find(&tree, root));
+    let title = boilerplate::find_title(&tree, root);
+    let left_out = boilerplate::find(&tree, root);
+    let main = text::lay_out(&tree, title.into_iter().chain([root]), &left_out);
     let in_headings: usize = main
         .headings
         .iter()
@@ -44,7 +46,7 @@ pub fn page_text(markup: &str, ignore_case: bool) -> PageText {
     if main.text.chars().count() > in_headings {
         return main;
     }
-    text::lay_out(&tree, 0, &HashSet::new())
+    text::lay_out(&tree, [0], &HashSet::new())
 }
 
 #[cfg(test)]

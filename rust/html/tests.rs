@@ -124,6 +124,16 @@ fn the_only_main_element_of_a_page_is_its_content() {
 }
 
 #[test]
+fn a_title_before_the_main_element_is_kept_unless_it_is_that_of_the_site() {
+    let page = |head: &str, main: &str| text(&format!("{head}<p>ad</p><main>{main}</main>"));
+    let head = "<header><h1>Oars</h1><p>by Al</p></header>";
+    assert_eq!(page(head, "<p>of ash wood</p>"), "Oars\n\nof ash wood");
+    assert_eq!(page(head, "<h1>Ash</h1><p>wood</p>"), "Ash\n\nwood");
+    let site = "<header><h1><a href=\"/\">Oars</a></h1></header>";
+    assert_eq!(page(site, "<p>of ash wood</p>"), "of ash wood");
+}
+
+#[test]
 fn broken_markup_is_read_without_a_panic() {
     for markup in [
         "", "<", "</", "<a", "<a ", "<a =", "<a b=\"c", "<!--", "<!", "</b>", "<p>x", "<script>",

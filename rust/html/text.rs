@@ -31,37 +31,15 @@ pub struct Heading {
     pub level: u8,
 }
 
-/// Returns the text of a node without hidden elements and some others.
-pub fn lay_out(tree: &Tree<'_>, root: usize, left_out: &HashSet<usize>) -> PageText {
-    let nodes = tree.nodes();
+/// Returns the text of some nodes without hidden elements and some others.
+pub fn lay_out(
+    tree: &Tree<'_>,
+    roots: impl IntoIterator<Item = usize>,
+    left_out: &HashSet<usize>,
+) -> PageText {
     let mut page = Layout::default();
-    let mut open: Vec<(usize, Element)> = Vec::new();
-    let mut node = root;
-    while node < nodes[root].end {
-        while let Some(&(last, element)) = open.last()
-            && nodes[last].end <= node
-        {
-            page.close(element);
-            open.pop();
-        }
-        match &nodes[node].content {
-            Content::Text(text) => {
-                page.add(&normalize(text));
-                node += 1;
-            }
-            Content::Element(element) => {
-                if element.is_dropped || element.is_hidden || left_out.contains(&node) {
-                    node = nodes[node].end;
-                } else {
-                    page.open(*element);
-                    open.push((node, *element));
-                    node += 1;
-                }
-            }
-        }
-    }
-    while let Some((_, element)) = open.pop() {
-        page.close(element);
+    for root in roots {
+        page.lay_out(tree, root, left_out);
     }
     page.finish()
 }
@@ -91,6 +69,38 @@ struct Layout {
 }
 
 impl Layout {
+    fn lay_out(&mut self, tree: &Tree<'_>, root: usize, left_out: &HashSet<usize>) {
+        let nodes = tree.nodes();
+        let mut open: Vec<(usize, Element)> = Vec::new();
+        let mut node = root;
+        while node < nodes[root].end {
+            while let Some(&(last, element)) = open.last()
+                && nodes[last].end <= node
+            {
+                self.close(element);
+                open.pop();
+            }
+            match &nodes[node].content {
+                Content::Text(text) => {
+                    self.add(&normalize(text));
+                    node += 1;
+                }
+                Content::Element(element) => {
+                    if element.is_dropped || element.is_hidden || left_out.contains(&node) {
+                        node = nodes[node].end;
+                    } else {
+                        self.open(*element);
+                        open.push((node, *element));
+                        node += 1;
+                    }
+                }
+            }
+        }
+        while let Some((_, element)) = open.pop() {
+            self.close(element);
+        }
+    }
+
     fn add(&mut self, text: &str) {
         if self.preformatted > 0 && !text.is_empty() {
             self.add_verbatim(text);

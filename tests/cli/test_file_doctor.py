@@ -71,9 +71,13 @@ def test_the_index_says_why_it_has_a_file_not(crx: Crx, here: Path) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
     assert crx("index", "docs", "-q").code == 3
-    assert (
-        "has it not; when it was read, it is a damaged PDF" in crx("doctor", "docs/broken.pdf").out
-    )
+    assert "has it not: is a damaged PDF" in crx("doctor", "docs/broken.pdf").out
+
+
+def test_the_index_says_why_it_has_a_part_of_a_file(crx: Crx, here: Path) -> None:
+    (here / "boats.jsonl").write_text('{"text": "sloop"}\n{"text"\n{"text": "yawl"}\n')
+    assert crx("index", "boats.jsonl", "-q").code == 3
+    assert "has a part of it: line 2: is no JSON" in crx("doctor", "boats.jsonl").out
 
 
 def test_status_counts_documents_of_which_a_part_failed(crx: Crx, log: Path) -> None:

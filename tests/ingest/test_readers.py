@@ -573,6 +573,24 @@ class TestJsonLines:
             "role: user\ntext: Repair\n\nit, Łukasz\nno json"
         )
 
+    @pytest.mark.parametrize(
+        ("lines", "texts"),
+        [
+            ('{"text": ""}\n{"text": "dab"}', {"2": "dab"}),
+            ('{"text": "dab"}\n{"id": 2, "body": "ray"}', {"1": "dab", "2": "body: ray"}),
+            ('{"text": "dab"}\n{"text": ["ray", 7]}', {"1": "dab", "2": "text: ray\ntext: 7"}),
+            ('[{"text": "dab"},\n {"text": "ray"}]', {"1": "dab", "2": "ray"}),
+            ('{\n "text": "dab"\n}\n{\n "text": "ray"\n}', {"1": "dab", "2": "ray"}),
+            ('At noon\n{"msg": "dab"}\n', {"": "At noon\nmsg: dab"}),
+            ("{'text': 'dab'}\n", {"": "{'text': 'dab'}"}),
+        ],
+    )  # fmt: skip
+    def test_what_has_no_text_costs_no_other_record(
+        self, lines: str, texts: dict[str, str]
+    ) -> None:
+        found = read_bytes(lines.encode(), name="x.jsonl")
+        assert {each.uri.partition("#")[2]: each.text for each in found} == texts
+
     def test_a_line_that_is_being_written_is_left_for_the_next_run(self) -> None:
         lines = b'{"id": "a", "text": "one"}\n{"id": "b", "te'
         assert [each.text for each in read_bytes(lines, name="x.jsonl")] == ["one"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
 import tarfile
@@ -347,6 +348,8 @@ def test_a_failure_of_an_earlier_run_is_one_line_until_it_changes(crx: CrxHere) 
     [
         ("search/all_0.js", b"var searchData=\n[\n['a',['b']]\n];\n"),
         ("searchindex.js", b'Search.setIndex({"docnames": ["a"]})'),
+        ("docs/lunr.json", b'{"fields": ["title"]}'),
+        ("Inbox.msf", b'// <!-- <mdb:mork:z v="1.4"/> -->'),
         ("search/search_index.json", b'{"docs": [{"text": "words"}]}'),
     ],
 )
@@ -365,6 +368,7 @@ KEY = ("QUJD" * 19 + "\n") * 30
     [
         ("a.geojson", f'{{"at": [{POINTS}], "name": "Bay"}}', '{"at": [[ "name": "Bay"}'),
         ("a.svg", f'<title>Pier</title><path d="{STEPS} "/>', '<title>Pier</title><path d="M "/>'),
+        ("a.txt", f"-- key --\n{KEY}-- end --\n", "-- key --\n" + 30 * "\n" + "-- end --\n"),
         ("a.pem", f"-- key --\n{KEY}-- end --\n", "-- key --\n" + 30 * "\n" + "-- end --\n"),
         ("a.json", '{"years": [2031, 2032], "id": 12345}', '{"years": [2031, 2032], "id": 12345}'),
         ("a.json", f"{'4 ' * 31}or more", f"{'4 ' * 31}or more"),
@@ -377,7 +381,39 @@ def test_runs_of_numbers_and_base64_are_left_out(name: str, text: str, kept: str
     assert document.text.count("\n") == text.count("\n")
 
 
-@pytest.mark.parametrize("name", ["package-lock.json", "Cargo.lock", "go.sum", "a.zip#b/yarn.lock"])
+def test_of_records_that_differ_in_numbers_alone_the_first_are_kept() -> None:
+    head, tail = "<trk><name>Fell</name>\n", "<name>Hostel</name></trk>\n"
+    points = [f'<pt lat="5{n}.2">\n <at>{n}:00</at>\n' for n in range(300)]
+    (document,) = read_bytes((head + "".join(points) + tail).encode(), name="a.gpx")
+    lines = document.text.split("\n")
+    kept = "".join(points).splitlines()[:17]
+    assert [line for line in lines if line] == [head.strip(), *kept, tail.strip()]
+    assert lines.index(tail.strip()) == 601
+    named = "".join(f"- host: gate{n}\n  port: {n}\n" for n in range(300))
+    (document,) = read_bytes(named.encode(), name="a.yaml")
+    assert document.text == named
+
+
+def test_a_vector_in_a_record_is_left_out() -> None:
+    record = {"title": "Berth", "vector": [n / 8 for n in range(64)], "year": [1999, 2001]}
+    (document,) = read_bytes(json.dumps(record).encode(), name="a.jsonl")
+    assert document.text == "title: Berth, year: 1999, year: 2001"
+
+
+def test_of_requirements_with_hashes_the_first_lines_are_read() -> None:
+    text = "".join(f"pad{n}==1.0 \\\n    --hash=sha256:{n:064}\n" for n in range(90))
+    (document,) = read_bytes(text.encode(), name="requirements.txt")
+    assert text.startswith(document.text)
+    assert len(document.text) <= 2_000
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "package-lock.json", "Cargo.lock", "go.sum", "a.zip#b/yarn.lock", "conda-lock.yml",
+        "gradle.lockfile", "Package.resolved", "cabal.project.freeze",
+    ],
+)  # fmt: skip
 def test_of_a_lock_file_the_first_lines_are_read(name: str) -> None:
     text = "".join(f"left-pad {n} sha512-{n:040}\n" for n in range(900))
     (document,) = read_bytes(text.encode(), name=name)

@@ -83,10 +83,12 @@ def _describe_indexed(report: FileReport, index: Path | None) -> str:
                 chunks = len(reader.store.chunk_keys(row.doc))
                 return f"{display_path(index)} has it, in {count_label(chunks, 'chunk')}"
         failures = dict(reader.store.failures())
+        records = {row.uri.rpartition("#")[0] for row in reader.store.documents()}
         passed_over = {each.uri: each.reason for each in read_skipped(reader.store)}
     for uri in candidate_uris(report.uri):
         if uri in failures:
-            return f"{display_path(index)} has it not; when it was read, it {failures[uri]}"
+            has = "has a part of it" if uri in records else "has it not"
+            return f"{display_path(index)} {has}: {failures[uri]}"
         if uri in passed_over:
             return f"{display_path(index)} has it not: {passed_over[uri]}"
     return f"{display_path(index)} has no document of this name"

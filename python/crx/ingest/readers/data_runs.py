@@ -6,6 +6,7 @@ They would fill an index with chunks. What is around them is kept, on the same l
 from __future__ import annotations
 
 import re
+from collections import deque
 
 _BETWEEN = r"[\s,;:\[\](){}MLHVCSQTAZmlhvcsqtaz]"
 _AFTER_DIGITS = rf"(?:\.\d{{0,30}})?(?:[eE][-+]?\d{{1,3}})?{_BETWEEN}+"
@@ -27,12 +28,23 @@ _BASE64 = re.compile(r"\n(?:[A-Za-z0-9+/]{60,200}={0,2}\n){8,}")
 _BYTES_A_DIGIT, _BYTES_A_BLANK = 5, 20
 _LOCK_FILE = re.compile(
     r"(?:^|[/#])(?:[^/#]+\.lock|package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.ya?ml"
-    r"|packages\.lock\.json|go\.sum)$",
+    r"|packages\.lock\.json|go\.sum|package\.resolved|conda-lock\.ya?ml|gradle\.lockfile"
+    r"|cabal\.project\.freeze)$",
     re.IGNORECASE,
 )
 _LOCK_CHARS = 2_000
-_SEARCH_INDEX = re.compile(r"(?:^|[/#])search[-_]?index[^/#]*\.(?:js|json)$", re.IGNORECASE)
-_SEARCH_STARTS = (b"var searchData=", b"Search.setIndex(", b"var searchIndex")
+_HASHED_REQUIREMENTS = re.compile(r"^[^#\n]{0,200}--hash=sha256:", re.MULTILINE)
+# Records that differ in numbers alone, such as the points of a track: what ends a line or an item,
+# what is a number, and of how many items in a row the first are kept. An item repeats if one of the
+# eight before it has its words.
+_ITEM = re.compile(r"(?<=\n)|(?<=[}\]],)")
+_VALUE = re.compile(r"\b\d\w*|\b[0-9A-F]{2}\b")
+_MOST_APART, _FEWEST_ITEMS, _KEPT_ITEMS = 8, 64, 16
+_BYTES_A_DIGIT_OF_ITEMS = 10
+_SEARCH_INDEX = re.compile(
+    r"(?:^|[/#])(?:search[-_]?index|lunr)[^/#]*\.(?:js|json)$", re.IGNORECASE
+)
+_SEARCH_STARTS = (b"var searchData=", b"Search.setIndex(", b"var searchIndex", b"// <!-- <mdb:mork")
 # Code for browsers, which programs write from sources, without line breaks: bundles, search indexes
 # of documentation, and source maps.
 _MINIFIED = frozenset({".cjs", ".css", ".js", ".map", ".mjs"})
@@ -41,18 +53,55 @@ _MINIFIED_BYTES_A_LINE = 500
 
 
 def without_data(text: str, *, name: str) -> str:
-    """Return a text without its runs of numbers and base64; of a lock file the first lines."""
-    if _LOCK_FILE.search(name) and len(text) > _LOCK_CHARS:
-        return text[: text.rfind("\n", 0, _LOCK_CHARS) + 1] or text[:_LOCK_CHARS]
+    """Return a text without its runs of numbers, base64 and records that differ in numbers alone.
+
+    Of a lock file only the first lines are returned.
+    """
+    text = without_base64(text, name=name)
     encoded = text.encode("utf-8")
     digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
     if digits * _BYTES_A_DIGIT > len(encoded) and (
         _SHORTEST_RUN in encoded.translate(_BYTES_OF_RUNS)
     ):
         text = _NUMBERS.sub(_newlines, text)
+    if digits * _BYTES_A_DIGIT_OF_ITEMS > len(encoded):
+        text = _without_repeated(text)
+    return text
+
+
+def without_base64(text: str, *, name: str) -> str:
+    """Return a text without lines of base64; of a lock file only the first lines."""
+    if len(text) > _LOCK_CHARS and (
+        _LOCK_FILE.search(name)
+        or (name.lower().endswith(".txt") and _HASHED_REQUIREMENTS.search(text, 0, _LOCK_CHARS))
+    ):
+        return text[: text.rfind("\n", 0, _LOCK_CHARS) + 1] or text[:_LOCK_CHARS]
+    encoded = text.encode("utf-8")
     if (len(encoded) - len(encoded.translate(None, b" "))) * _BYTES_A_BLANK < len(encoded):
         text = _BASE64.sub(_newlines, f"\n{text}")[1:]
     return text
+
+
+def _without_repeated(text: str) -> str:
+    """Return a text without the later ones of many items that differ in numbers alone."""
+    kept: list[str] = []
+    run: list[str] = []
+    recent: deque[str] = deque(maxlen=_MOST_APART)
+
+    def end_run() -> None:
+        repeated = len(run) >= _FEWEST_ITEMS
+        kept.extend(run[:_KEPT_ITEMS] if repeated else run)
+        kept.append("\n" * "".join(run[_KEPT_ITEMS:]).count("\n") if repeated else "")
+        run.clear()
+
+    for item in _ITEM.split(text):
+        words = _VALUE.sub("0", item)
+        if words not in recent:
+            end_run()
+        run.append(item)
+        recent.append(words)
+    end_run()
+    return "".join(kept)
 
 
 def is_search_index(data: bytes, *, name: str) -> bool:

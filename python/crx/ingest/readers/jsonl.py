@@ -6,15 +6,18 @@
 Other fields that contain a text, a number or a boolean become metadata too.
 
 The documents of all good lines are yielded first; then one `InputError` names the bad lines. A
-caller that keeps the documents yielded before the error has all of them.
+caller that keeps the documents yielded before the error has all of them. The text of a record that
+has no other is its fields as `name: value`.
 
-A file whose first record has no "text" is a log, a chat or other data: one document, with the
-fields of each record as `name: value`. A last line that is half written is left out of both.
+A file whose first record has no "text", or that has no record, is a log, a chat or other data: one
+document, with the fields of each record. A last line that is half written is left out of both.
+Arrays of records and records of several lines are read as lines.
 """
 
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,14 +38,17 @@ _LANG_CHARS = 35
 _METADATA_BYTES = 100_000
 # Characters of a record that is one line, and of a value without a blank that is a word.
 _LINE_CHARS = 500
+_VECTOR_NUMBERS = 32  # of a list at least that nobody searches by its numbers
 # What says that a record was made for this reader, though something may be wrong with it.
 _OWN_FIELDS = frozenset(("text", "chunks", "doc_id"))
+_NO_TEXT = frozenset(("id", "doc_id", "lang", "chunks", "metadata"))
 _FIELDS = frozenset(("id", "doc_id", "title", "text", "lang", "chunks", "metadata"))
+_DECODER = json.JSONDecoder()
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield one document a line, then raise `InputError` if any line was bad."""
-    lines = data.removeprefix(b"\xef\xbb\xbf")
+    lines = _as_lines(data.removeprefix(b"\xef\xbb\xbf"))
     if not _is_json(last := lines[lines.rfind(b"\n") + 1 :]):
         lines = lines[: len(lines) - len(last)]
     if _is_foreign(lines):
@@ -55,6 +61,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             continue
         try:
             document = _document(line, name, number)
+            if document is None:
+                continue
             if document.uri in uris:
                 raise InputError(f"id {document.uri[len(name) + 1 :]!r} was there before")
         except InputError as why:
@@ -76,23 +84,43 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
+def _as_lines(data: bytes) -> bytes:
+    """Return records of several lines, and those of an array, a line each; other bytes as given."""
+    first = data.lstrip().partition(b"\n")[0]
+    if not first.startswith((b"[", b"{")) or (first.startswith(b"{") and _is_json(first)):
+        return data
+    records: list[Any] = []
+    try:
+        text = data.decode().strip()
+        at = 0
+        while at < len(text):
+            record, end = _DECODER.raw_decode(text, at)
+            records += record if isinstance(record, list) else [record]
+            at = end
+            while text[at : at + 1].isspace():
+                at += 1
+        return b"\n".join(map(orjson.dumps, records))
+    except (ValueError, TypeError, RecursionError):
+        return data
+
+
 def _is_foreign(lines: bytes) -> bool:
-    """Return True if the first record is an object without "text"."""
+    """Return True unless the first record, of those that are objects, has a "text"."""
     for line in io.BytesIO(lines):
-        if line.strip():
-            try:
-                record = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                return False
-            return isinstance(record, dict) and not _OWN_FIELDS & record.keys()
-    return False
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(record, dict):
+            return not _OWN_FIELDS & record.keys()
+    return bool(lines.strip())
 
 
 def _read_foreign(lines: bytes, name: str) -> Iterator[Document]:
     text = TextBuilder()
     for line in io.BytesIO(lines):
         try:
-            fields = [f"{key}: {value}" for key, value in _fields(orjson.loads(line))]
+            fields = _lines(orjson.loads(line))
         except orjson.JSONDecodeError:
             fields = [decode(line).text.strip()] if line.strip() else []
         joined = ", ".join(fields)
@@ -103,37 +131,50 @@ def _read_foreign(lines: bytes, name: str) -> Iterator[Document]:
     yield text.build(name, title="", metadata={"format": "jsonl"})
 
 
+def _lines(record: object) -> list[str]:
+    return [f"{key}: {value}" if key else value for key, value in _fields(record)]
+
+
 def _fields(record: object) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a record's fields, in their order, and of those within.
 
-    A long value without a blank is data and no text.
+    A long value without a blank is data and no text, and so is a list of many numbers.
     """
     waiting: list[tuple[str, object]] = [("", record)]
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, dict):
             waiting += reversed(value.items())
-        elif isinstance(value, list):
+        elif isinstance(value, list) and not _is_vector(value):
             waiting += ((key, each) for each in reversed(value))
-        elif value is not None and _is_text(written := str(value).strip()):
+        elif not isinstance(value, list | None) and _is_text(written := str(value).strip()):
             yield key, without_embedded(written)
+
+
+def _is_vector(values: list[object]) -> bool:
+    return len(values) >= _VECTOR_NUMBERS and all(isinstance(each, int | float) for each in values)
 
 
 def _is_text(value: str) -> bool:
     return 0 < len(value) < _LINE_CHARS or any(char.isspace() for char in value)
 
 
-def _document(line: bytes, name: str, number: int) -> Document:
+def _document(line: bytes, name: str, number: int) -> Document | None:
+    """Return the document of a line, None for one whose text is empty."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError as why:
         raise InputError(f"is no JSON ({why.msg})") from why
     if not isinstance(record, dict):
         raise InputError("is no JSON object")
-    written = _text(record, "text")
+    written = record.get("text")
+    if not isinstance(written, str) or not written.strip():
+        written = "\n".join(_lines({key: record[key] for key in record if key not in _NO_TEXT}))
     text = normalize(written)
     if not text.strip():
-        raise InputError('has an empty "text"' if "text" in record else 'has no "text"')
+        if "text" in record:
+            return None
+        raise InputError('has no "text"')
     key = record.get("id", record.get("doc_id", number))
     if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
         raise InputError('has an "id" that is neither text nor a whole number')

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from crx.ingest.readers.data_runs import without_base64
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.headings import (
     Heading,
@@ -45,16 +46,11 @@ _CONTENTS_GAP = 60  # characters at most between entries of a table of contents
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text with its sections."""
     decoded = decode(data)
+    text = without_base64(decoded.text, name=name)
     metadata = {**decoded.metadata(), "format": "text"}
-    if len(decoded.text) > LARGEST:
+    if len(text) > LARGEST:
         metadata["unstructured"] = f"larger than {LARGEST:,} characters"
-    yield Document(
-        uri=name,
-        text=decoded.text,
-        title=title(decoded.text),
-        metadata=metadata,
-        marks=headings(decoded.text),
-    )
+    yield Document(uri=name, text=text, title=title(text), metadata=metadata, marks=headings(text))
 
 
 def title(text: str) -> str:
