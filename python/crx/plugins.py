@@ -72,6 +72,7 @@ SHIPPED = {
     },
     "crx.model_sources": {"hf": ("crx_remote.hub", "hub")},
     "crx.openers": {"database": ("crx_engines.engine.opened:open_address", "postgres")},
+    "crx.pickers": {"terminal": ("crx_serve.picker.application:run_picker", "picker")},
     "crx.pools": {"workers": ("crx_engines.pools.open_workers", "ray")},
     "crx.prices": {"claude": ("crx_remote.claude.pricing:load_pricing", "claude")},
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},

@@ -21,8 +21,8 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput, Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from crx.cli.picker.application import Picker, preview
-from crx.cli.picker.latest_search import Found, LatestSearch
+from crx_serve.picker.application import Picker, preview
+from crx_serve.picker.latest_search import Found, LatestSearch
 
 DOWN, ENTER, CONTROL_O, ESCAPE = "\x1b[B", "\r", "\x0f", "\x1b"
 
@@ -67,9 +67,9 @@ def run(
 ) -> tuple[Picker, list[tuple[object, ...]]]:
     """Run the picker until it ends; return it, and what it opened."""
     opened: list[tuple[object, ...]] = []
-    monkeypatch.setattr("crx.cli.picker.latest_search.SETTLED_S", 0.0)
+    monkeypatch.setattr("crx_serve.picker.latest_search.SETTLED_S", 0.0)
     monkeypatch.setattr(
-        "crx.cli.picker.application.open_document",
+        "crx_serve.picker.application.open_document",
         lambda uri, line, original: opened.append((Path(uri).name, line, original)),
     )
     picker = Picker(
@@ -212,12 +212,12 @@ def test_the_picker_wants_a_terminal_and_its_package(
     ) -> None:
         ran.append((query, len(quick("krill path:docs/whales.md")), len(full("krill steam"))))
 
-    monkeypatch.setattr("crx.cli.picker.application.run_picker", run)
+    monkeypatch.setattr("crx_serve.picker.application.run_picker", run)
     assert crx("search", "-i", "whales").code == 0
     assert ran == [("whales", 1, 2)]
     refused = "crx: -i shows a list; leave out -n, --more, --full, --explain and --format\n"
     for options in (("-n", 1), ("--explain",), ("--json",)):
         assert crx("search", "-i", *options) == Done(2, "", refused)
-    monkeypatch.setitem(sys.modules, "crx.cli.picker.application", None)
+    monkeypatch.setitem(sys.modules, "crx_serve.picker.application", None)
     told = crx("search", "-i").err
     assert 'is not installed; pip install "crx[picker]"' in told

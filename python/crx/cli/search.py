@@ -32,7 +32,7 @@ from crx.cli.screen import Screen, own_screen
 from crx.cli.value_completion import complete_query
 from crx.cli.vimgrep import pattern_lines, vimgrep_lines
 from crx.config import resolve
-from crx.errors import MissingExtra, UsageError
+from crx.errors import UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
@@ -369,14 +369,7 @@ def _pick(
         raise UsageError("-i wants a terminal")
     if os.environ.get("TERM") == "dumb":
         raise UsageError("-i moves the cursor, which this terminal cannot (TERM=dumb)")
-    # Imported here: it is an extra, and takes longer than a search.
-    try:
-        from crx.cli.picker.application import run_picker
-    except ModuleNotFoundError as error:
-        raise MissingExtra(
-            f'-i: the package {error.name} is not installed; pip install "crx[picker]"',
-            extra="picker",
-        ) from None
+    run_picker = load_shipped("crx.pickers", "terminal")
     with _open(index_path, settings) as index:
 
         def find(changed: Mapping[str, Any], query: str) -> list[Passage]:

@@ -17,13 +17,13 @@ from prompt_toolkit.layout.processors import BeforeInput
 from crx.cli.links import answering_line
 from crx.cli.opener import open_document
 from crx.cli.passages import location
-from crx.cli.picker.latest_search import Find, Found, LatestSearch
 from crx.cli.visible import visible_line, visible_text
 from crx.errors import UsageError
 from crx.labels import count_label
 from crx.show.excerpt import split_matches
 from crx.text.query_terms import marked_terms
 from crx.types import Passage
+from crx_serve.picker.latest_search import Find, Found, LatestSearch
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
