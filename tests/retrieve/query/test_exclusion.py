@@ -85,7 +85,7 @@ def test_options_that_documents_hold_are_named_together(index: crx.Index, tmp_pa
 @pytest.mark.parametrize("query", ["budget NOT draft", "budget AND NOT draft"])
 def test_a_word_after_not_is_no_exclusion_and_a_note_says_so(index: crx.Index, query: str) -> None:
     assert index.search(query).notes == (
-        '"NOT" is searched for as a word; -draft leaves out passages that hold draft',
+        '"NOT" is searched for as a word; -draft leaves out passages that hold it',
     )
 
 

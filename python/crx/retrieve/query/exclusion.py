@@ -26,23 +26,22 @@ _DEEPEST = 40_000
 # Chunks in which an option is looked for: those of the whole query, which has its words.
 _OPTION_DEPTH = 50
 # Elsewhere an operator. The emphasised word of a question has more than one word after it.
-_NOT = re.compile(r"(?<=\S )NOT (?P<word>\w[^\s\"]*|\"[^\"]+\")$")
+_NOT = re.compile(r"(?<=\S )NOT (\w[^\s\"]*|\"[^\"]+\")$")
 
 
 def parse_query(search: Search) -> Search:
     """Return the search with the words of its query, and what it excludes.
 
-    An option of a command, such as `-crf`, is searched for if a document has it. `NOT draft` is no
-    operator, and a note names the one to use.
+    An option of a command, such as `-crf`, is searched for if a document has it. A note says that
+    `NOT draft` is no operator.
     """
     if (negated := _NOT.search(search.query)) and not search.query.isupper():
-        word = negated["word"]
-        note = f'"NOT" is searched for as a word; -{word} leaves out passages that hold {word}'
+        note = f'"NOT" is searched for as a word; -{negated[1]} leaves out passages that hold it'
         search = search.noting(Note(note, "query"))
     words = parse_words(search.query)
     if not words.excluded:
         return search
-    if options := _options_of_documents(search, words.options):
+    if words.options and (options := _options_of_documents(search, words.options)):
         words = parse_words(search.query, kept=options)
         quoted = " and ".join(f'"-{each}"' for each in options)
         note = f'searched for {quoted}, which documents have; -"{options[0]}" leaves it out'
@@ -52,8 +51,6 @@ def parse_query(search: Search) -> Search:
 
 def _options_of_documents(search: Search, words: Sequence[str]) -> list[str]:
     """Return the words that the best chunks of the whole query have as an option, with a dash."""
-    if not words:
-        return []
     weights, langs = search.parameters.weights, search.searcher.langs
     keys, _ = search.legs.lexical.search(
         search.query, k=_OPTION_DEPTH, langs=langs, k1=weights.k1, b=weights.b
@@ -178,7 +175,7 @@ def _is_word(excluded: str) -> bool:
 def _holds(text: str, excluded: str, *, langs: Sequence[str]) -> bool:
     if not _is_word(excluded):
         return occurs(normalize_text(excluded), normalize_text(text))
-    for lang in dict.fromkeys(langs or [""]):
-        if set(_native.analyze(excluded, lang)) & set(_native.analyze(text, lang)):
-            return True
-    return False
+    return any(
+        not set(_native.analyze(excluded, lang)).isdisjoint(_native.analyze(text, lang))
+        for lang in dict.fromkeys(langs or [""])
+    )
