@@ -187,15 +187,16 @@ def test_charts_diagrams_and_descriptions_follow_their_paragraph() -> None:
     )
 
 
-def test_categories_of_several_levels_are_read() -> None:
+def test_names_of_series_and_categories_of_several_levels_are_read() -> None:
     levels = (
+        "<c:ser><c:tx><c:v>Landed</c:v></c:tx></c:ser>"
         "<c:multiLvlStrCache><c:lvl><c:pt><c:v>North quay</c:v></c:pt></c:lvl>"
         "<c:lvl><c:pt><c:v>Bergen</c:v></c:pt></c:lvl></c:multiLvlStrCache>"
     )
     chart = f'<c:chartSpace xmlns:c="urn:c">{levels}</c:chartSpace>'
     parts: dict[str, str | bytes] = {"c.xml": chart}
     data = with_parts(embedded('<c:chart xmlns:c="urn:c" c:id="c"/>'), {"c": "chart c.xml"}, parts)
-    assert one(data, "a.docx").text == "See:\n\nNorth quay\nBergen"
+    assert one(data, "a.docx").text == "See:\n\nLanded\nNorth quay\nBergen"
 
 
 def test_a_document_within_another_one_is_part_of_it() -> None:

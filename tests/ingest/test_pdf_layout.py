@@ -238,10 +238,10 @@ class TestCharacters:
     def test_a_lowered_number_is_part_of_the_word(self) -> None:
         texts: Texts = [
             (72, 700, 10, "cold H"),
-            (100.3, 697, 7, "2"),
-            (104.2, 700, 10, "O and CO"),
-            (148, 697, 7, "2"),
-            (155, 700, 10, "of it"),
+            (100.3, 695, 8, "2"),
+            (104.8, 700, 10, "O and CO"),
+            (149, 695, 8, "2"),
+            (157, 700, 10, "of it"),
         ]
         assert read(placed([texts])).text.startswith("cold H2O and CO2 of it")
 

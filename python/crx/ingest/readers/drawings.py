@@ -46,7 +46,7 @@ def _chart_lines(chart: Element) -> list[str]:
     names = [
         squeeze(value.text or "")
         for cache in chart.iter()
-        if local_name(cache) in ("strCache", "strLit", "multiLvlStrCache", "strDim", "txData")
+        if local_name(cache) in ("tx", "strCache", "strLit", "multiLvlStrCache", "strDim", "txData")
         for value in cache.iter()
         if local_name(value) in ("v", "pt")
     ]
