@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import orjson
@@ -16,6 +17,8 @@ from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import markdown
 from crx.ingest.readers.decode import without_embedded
 from crx.ingest.readers.headings import Heading
+from crx.ingest.readers.html import read_page
+from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document, Scalar
 
@@ -31,15 +34,16 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         notebook = orjson.loads(data)
     except orjson.JSONDecodeError as failed:
         raise InputError(f"is no notebook: not JSON ({failed.msg})") from failed
-    text = TextBuilder()
+    text, left_out = TextBuilder(), LeftOut()
     for number, cell in enumerate(_cells(notebook), start=1):
         text.begin("cell", str(number))
         source = without_embedded(_joined(cell.get("source", cell.get("input"))))
         text.add_part(source, _headings(source) if cell.get("cell_type") == "markdown" else ())
-        text.add(_outputs(cell.get("outputs")))
+        show = partial(_outputs, cell.get("outputs"))
+        text.add(left_out.attempt(f"outputs of cell {number}", show, plain=""))
     if not text:
         raise NothingToRead("has no text")
-    metadata: dict[str, Scalar | list[Scalar]] = {"format": "ipynb"}
+    metadata: dict[str, Scalar | list[Scalar]] = {**left_out.metadata(), "format": "ipynb"}
     if language := _language(notebook):
         metadata["language"] = language
     yield text.build(name, title="", metadata=metadata)
@@ -70,8 +74,11 @@ def _outputs(outputs: Any) -> str:
 
 def _shown(output: dict[str, Any]) -> str:
     data = output.get("data")
-    plain = data.get("text/plain") if isinstance(data, dict) else None
-    return _joined(output.get("text") or plain)
+    data = data if isinstance(data, dict) else {}
+    plain = output.get("text") or data.get("text/plain") or data.get("text/markdown")
+    if plain or not (page := _joined(data.get("text/html"))):
+        return _joined(plain)
+    return read_page(page.encode()).text
 
 
 def _joined(written: Any) -> str:

@@ -62,6 +62,12 @@ def test_a_notebook_has_cells_with_their_outputs_and_headings_of_its_markdown() 
     assert document.metadata == {"ext": "ipynb", "language": "python", "format": "ipynb"}
 
 
+def test_outputs_in_html_or_markdown_alone_are_read() -> None:
+    outputs = [{"data": {"text/html": ["<b>9 &lt; 11</b>"]}}, {"data": {"text/markdown": "*ten*"}}]
+    cell = {"cell_type": "code", "source": "road", "outputs": outputs}
+    assert one(json.dumps({"cells": [cell]}), "a.ipynb").text == "road\n\n9 < 11\n*ten*"
+
+
 @pytest.mark.parametrize(
     "text", ["[", "[]", "{}", '{"cells": 1}', '{"cells": []}', '{"worksheets": [1]}']
 )

@@ -61,6 +61,7 @@ def test_a_word_document_may_embed_a_sheet() -> None:
     assert reader_by_content(both, ".xlsx", named="spreadsheet") == ""
 
 
-def test_a_document_of_pages_has_no_reader() -> None:
-    with pytest.raises(InputError, match=r"no reader for \.pages; save it"):
-        list(read_bytes(zipped({"Index/Document.iwa": bytes(600)}), name="letter.pages"))
+@pytest.mark.parametrize("extension", [".pages", ".vsdx", ".xmind", ".wpd", ".mobi"])
+def test_a_document_of_a_program_has_no_reader(extension: str) -> None:
+    with pytest.raises(InputError, match=rf"no reader for \{extension}; save it"):
+        list(read_bytes(zipped({"Index/Document.iwa": bytes(600)}), name=f"letter{extension}"))

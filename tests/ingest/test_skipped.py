@@ -201,6 +201,11 @@ def test_a_control_of_terminals_makes_no_text_binary(control: str) -> None:
     assert document.text == f"hello {control}tamarind\n"
 
 
+def test_colours_of_a_terminal_are_no_text() -> None:
+    (document,) = read_bytes(b"\x1b[1;31mWARN\x1b[0m tar\n", name="a.log")
+    assert document.text == "WARN tar\n"
+
+
 def test_nul_bytes_part_words() -> None:
     (document,) = read_bytes(b"\0hello\0tamarind\0\0\nand\0\0\0more\r\n\0", name="a.txt")
     assert document.text == "hello tamarind\nand more\n"

@@ -26,7 +26,7 @@ _BINARY = frozenset(
 _PACKED = frozenset({"docx", "epub", "legacy_office", "odf", "pptx", "spreadsheet"})
 _FLAT = frozenset({".fods", ".fodp", ".fodt"})
 # Extensions of formats without a reader, under which files of another format are often saved.
-UNREADABLE = frozenset({".pages", ".numbers", ".key"})
+UNREADABLE = frozenset({".pages", ".numbers", ".key", ".odg", ".vsdx", ".xmind", ".wpd", ".mobi"})
 # Templates of Word and PowerPoint of before 2007.
 _LEGACY_TEMPLATES = frozenset({".dot", ".pot"})
 # What an archive of a format names: entries of Office Open XML and the `mimetype` of the others.
