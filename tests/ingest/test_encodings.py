@@ -176,3 +176,13 @@ def test_a_text_in_an_encoding_that_python_cannot_decode_is_not_taken_for_anothe
     )
     with pytest.raises(InputError, match="is in an unknown encoding; convert it to utf-8"):
         list(read_bytes(taiwan, name="a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("system", "encoding"),
+    [(r"\mac", "mac_roman"), (r"\mac\ansicpg10000", "mac_roman"), (r"\pc", "cp437")],
+)
+def test_rich_text_of_other_systems_is_in_their_encodings(system: str, encoding: str) -> None:
+    words = "".join(f"\\'{byte:02x}" for byte in "Größe".encode(encoding))
+    (document,) = read_bytes(f"{{\\rtf1{system} {words}\\par}}".encode(), name="a.rtf")
+    assert document.text == "Größe"
