@@ -43,11 +43,12 @@ _ESCAPE = re.compile(r"\\([\\,;nN])")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 # A picture or a key is a property of one long line.
 _MOST_CHARS = 100_000
+_FOLD = re.compile(rb"\r?\n[ \t]")
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield one document with a section for each card, event, task and journal entry."""
-    decoded = decode(data)
+    decoded = decode(_FOLD.sub(b"", data))  # a line may be folded within a character
     if name.lower().endswith(".vcf") and not _BEGIN.search(decoded.text):
         yield from plain.read(data, name=name)  # variants of genes have this extension too
         return

@@ -30,7 +30,11 @@ _HEX_DATA = re.compile(r"[0-9a-fA-F\r\n]{512,}")
 _BARE_BIN = re.compile(r"\\bin(?![0-9a-z])")  # without the number that striprtf expects
 # The table of fonts, whose entries `striprtf` looks through to the end of their line.
 _FONT_TABLE = re.compile(r"\{\\fonttbl.*?(?:\}\s*\}|\Z)", re.DOTALL)
-_CODE_PAGE = re.compile(r"\\ansicpg[0-9]{1,5}")
+_CODE_PAGE = re.compile(r"\\ansicpg[0-9]{1,5}|\\(?:mac|pca?)(?![a-z])")
+# What a file has in place of a code page, and the code page of Python that has another name.
+_SYSTEM = re.compile(r"\\(mac|pca?)(?![a-z])")
+_ENCODINGS = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
+_MAC_ROMAN = r"\ansicpg10000"
 _PROPERTY = re.compile(r"\{\\(title|author|keywords|doccomm)\b ?((?:[^{}\\]|\\.)*)\}", re.DOTALL)
 _METADATA = {"author": "author", "keywords": "keywords", "doccomm": "description"}
 
@@ -40,6 +44,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     if not data.lstrip().startswith(b"{\\rtf"):
         raise InputError("is not in Rich Text Format")
     source = _BARE_BIN.sub("", _HEX_DATA.sub("", data.decode("cp1252", errors="replace")))
+    source = source.replace(_MAC_ROMAN, r"\mac")
     left_out = LeftOut()
     lifted = left_out.attempt("footnotes and text boxes", lambda: lift_groups(source), plain=source)
     marked = _OUTLINE_LEVEL.sub(lambda match: _escape(_LEVEL + int(match[1])), lifted)
@@ -67,9 +72,11 @@ def _escape(code_point: int) -> str:
 
 def _convert(source: str) -> str:
     """Return the text of a file; raises `InputError` for a damaged one."""
+    system = _SYSTEM.search(source)
+    encoding = _ENCODINGS[system[1]] if system else "cp1252"
     in_lines = _FONT_TABLE.sub(lambda table: table[0].replace("{\\f", "\n{\\f"), source, count=1)
     try:
-        text: str = rtf_to_text(in_lines, errors="replace")  # type: ignore[no-untyped-call]
+        text: str = rtf_to_text(in_lines, encoding, errors="replace")  # type: ignore[no-untyped-call]
     except (ValueError, LookupError, TypeError, OverflowError) as failed:
         raise InputError("is damaged: not well-formed Rich Text Format") from failed
     # Characters beyond the first 65,536 are written as two, the halves of a pair.

@@ -66,10 +66,43 @@ TABLE = "┌──────┬──────┐\n│{}│{}│\n├──
         ("倉庫の鍵は机の引き出しにあります。ご注意ください。\n", "euc_jp"),
         ("仓库的钥匙在抽屉里，请明天还给办公室。\n", "gb18030"),
         ("창고 열쇠는 책상 서랍 안에 있습니다.\n", "iso2022_kr"),
+        ("The warden’s note: “closed”", "cp1252"),
+        ("Ferry ticket: € 25\nParking: € 8\n", "cp1252"),
+        ("• oars\n• anchor\n• lifebelt\n", "cp1252"),
+        ("Sail area ¾ of the old one, 12° heel", "cp1252"),
+        ("Vuelva mañana temprano", "cp1252"),
+        ("MARÉE BASSE\nQUAI FERMÉ\n", "cp1252"),
+        ("ŁÓDKA DO WYNAJĘCIA\nPRZYSTAŃ ZAMKNIĘTA\n", "cp1250"),
+        ("ŁÓDKA DO WYNAJĘCIA\nPRZYSTAŃ ZAMKNIĘTA\n", "iso8859_2"),
+        ("ПАРОХОД ИДЁТ ПО РЕКЕ\nПРИСТАНЬ ЗАКРЫТА\n", "cp1251"),
+        ("これはとてもおいしかったです", "cp932"),
+        ("これはとてもおいしかったです", "euc_jp"),
+        ("港口今天关闭。", "hz"),
+        ("船は三時に港を出ます。切符は売店で買えます。\n", "utf-16-le"),
+        ("船は三時に港を出ます。切符は売店で買えます。\n", "utf-16-be"),
+        ("轮渡三点离开港口，请在售票处买票。\n", "utf-16-le"),
     ],
 )
 def test_a_few_lines_are_enough_to_tell_the_encoding(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)).text == text
+
+
+def test_a_log_is_read_on_behind_what_a_disk_never_wrote() -> None:
+    log = b"09:14 pump on\n" + bytes(4096) + b"09:31 pump off\n"
+    assert decode(log).text == "09:14 pump on\n09:31 pump off\n"
+
+
+def test_a_log_in_two_encodings_is_read_line_by_line() -> None:
+    lines = ["Schleuse geöffnet\n", "Fähre fährt ab\n", "Brücke gesperrt\n", "Tor läuft an\n"]
+    log = b"".join(
+        line.encode("utf-8" if number % 2 else "cp1252") for number, line in enumerate(lines)
+    )
+    assert decode(log).text == "".join(lines)
+
+
+def test_utf_16_that_was_cut_within_a_letter_is_read_up_to_there() -> None:
+    decoded = decode("Crème brûlée à volonté\n".encode("utf-16-le") + b"\n")
+    assert (decoded.text, decoded.undecodable) == ("Crème brûlée à volonté\n\ufffd", 1)
 
 
 def test_the_encoding_of_a_long_text_is_that_of_its_first_lines_beyond_ascii() -> None:
@@ -143,3 +176,13 @@ def test_a_text_in_an_encoding_that_python_cannot_decode_is_not_taken_for_anothe
     )
     with pytest.raises(InputError, match="is in an unknown encoding; convert it to utf-8"):
         list(read_bytes(taiwan, name="a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("system", "encoding"),
+    [(r"\mac", "mac_roman"), (r"\mac\ansicpg10000", "mac_roman"), (r"\pc", "cp437")],
+)
+def test_rich_text_of_other_systems_is_in_their_encodings(system: str, encoding: str) -> None:
+    words = "".join(f"\\'{byte:02x}" for byte in "Größe".encode(encoding))
+    (document,) = read_bytes(f"{{\\rtf1{system} {words}\\par}}".encode(), name="a.rtf")
+    assert document.text == "Größe"

@@ -166,6 +166,13 @@ def test_the_name_of_a_calendar_is_its_title() -> None:
     assert document.title == "Slip, north"
 
 
+def test_an_event_that_is_folded_within_a_letter_is_read() -> None:
+    event = "BEGIN:VEVENT\r\nSUMMARY:Fähre nach Föhr\r\nEND:VEVENT\r\n".encode()
+    folded = event.replace("ö".encode(), b"\xc3\r\n \xb6")
+    (document,) = read_bytes(folded, name="a.ics")
+    assert "Fähre nach Föhr" in document.text
+
+
 def test_what_is_nested_in_an_event_says_nothing_of_it() -> None:
     event = """BEGIN:VEVENT
 BEGIN:VALARM

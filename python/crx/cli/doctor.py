@@ -43,6 +43,7 @@ EXTRAS = {
     "code": "tree_sitter",
     "formats": "oxmsg",
     "convert": "onnx",
+    "bundle": "packaging",
     "eval": "matplotlib",
     "ocr": "rapidocr",
     "picker": "prompt_toolkit",

@@ -13,9 +13,7 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
-from unicodedata import category
 
 import webencodings
 
@@ -31,12 +29,23 @@ _SEVEN_BIT = ("hz", "iso2022", "utf-7")
 _SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
 
 
-def _detect_encodings(sample: bytes) -> list[str]:
-    """Return the names of encodings, the likeliest first; none for the bytes of no text."""
-    from chardet import detect_all  # takes 100 ms: imported for a file that needs it
+def detect_encodings(sample: bytes) -> dict[str, float]:
+    """Return the encodings that a text may be in, the likeliest first, and how likely each is.
 
-    labels = (each["encoding"] for each in detect_all(sample, max_bytes=len(sample)))
-    return [name for label in labels if label and (name := _find_charset(label))]
+    Those of mainframes are none of a file's.
+    """
+    from chardet import EncodingEra, detect_all  # takes 100 ms: imported for a file that needs it
+
+    found: dict[str, float] = {}
+    for each in detect_all(
+        sample,
+        ignore_threshold=True,
+        encoding_era=EncodingEra.ALL & ~EncodingEra.MAINFRAME,
+        max_bytes=len(sample),
+    ):
+        if name := _find_charset(each["encoding"] or ""):
+            found.setdefault(name, each["confidence"])
+    return found
 
 
 # UTF-32 first: the little-endian mark of UTF-16 is a prefix of its own.
@@ -63,23 +72,52 @@ _NUL = "(?<=\0)\0|(?:(?<=[\r\n])|\\A)\0|\0(?=\0*(?:[\r\n]|\\Z))"
 _REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
 # What follows `data:image/png;base64,`.
 _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
-# What stands between two letters of no word, such as "»" for "ť" of ISO 8859-2.
-_IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s'’´·.,:;/&@()\u00ad–-](?=[^\W\d_])")
-# Letters of other scripts, accents that stand alone, and lines of boxes. In a right text few are
-# beside Latin letters ("5 kВт"), and in one of Latin words few letters of other scripts are words
-# of their own: up to a share by chance.
+# A detector knows few words of a short text, so that it is told what writing is like: which
+# encodings are rare, that kana are Japanese, and what hardly a text has.
+_USUAL = "cp1252"
+_USUALNESS = 1.1
+_RARE = re.compile(
+    "mac-(?!roman|cyr)|hp|kz|ptcp|johab|koi8-t|cp(?:43[^7]|7|85[^02]|86[^6]|10|11)"
+    "|iso8859-(?:3|4|10|13|14|16)$"
+)
+_RARITY = 0.5
+_OLD = re.compile("mac|cp(?:4|8[56])")
+_AGE = 0.95
+_JAPANESE = ("cp932", "euc_jp")
+_KANA = re.compile("[\u3041-\u30fe]{2}")
+_LEAST = 0.001
+_LETTER = r"[^\W\d_]"
+_SYMBOL = "\u00a1-\u00aa\u00ac\u00ae-\u00b4\u00b6-\u00ba\u00bc-\u00bf"
 _ALPHABETIC = "\u0370-\u06ff\ufb50-\ufeff"
-_OTHERS = rf"{_ALPHABETIC}\u00a8\u00af\u00b8\u02c6-\u02dd\u2500-\u259f"
+_BOXES = "\u2500-\u259f"
+_OTHERS = rf"{_ALPHABETIC}\u00a8\u00af\u00b8\u02c6-\u02dd{_BOXES}"
+_EASTERN = "\u0e00-\u0e7f\u4e00-\u9fff\uac00-\ud7a3"
 _BEYOND_ASCII = re.compile(r"[^\x00-\xa0]")
-_MIXED = re.compile(f"[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])")
-_ALONE = re.compile(f"(?<!\\w)[{_ALPHABETIC}](?!\\w)")
+# What few texts have: in a word, a symbol or a letter of another script; a letter four times or
+# with three more that are not ASCII; signs or accents that stand alone, boxes beside words, and
+# symbols beside each other.
+_ODD = re.compile(
+    rf"(?<={_LETTER})[^\w\s'’´·.,:;/&@()\u00ad-](?={_LETTER})"
+    rf"|[¥¦§©®¬¸¹²³¼½¾†‡‰˜ƒ](?={_LETTER})|[{_SYMBOL}](?=[{_SYMBOL}])|[¤ˆ¯]"
+    rf"|(?<=\w)[‚„†‡ˆ˜¡¿¢£¥¦©¬¯¸±×÷](?![\d ])|(?<={_LETTER})[‚„†‡˜¡¿¢£¥¦¬¸ƒ]"
+    rf"|(?<!\w)[ðÐ](?={_LETTER})"
+    rf"|[£¥€](?= ?{_LETTER})|(?<=[a-z])\xa0(?=[a-z])"
+    r"|(?<!\w)[À-ÖØ-Þ\u0100-\u024f](?= ?\d)"
+    rf"|(?<=\d)[\u00c0-\u024f](?!{_LETTER})"
+    rf"|[a-zA-Z0-9] ?(?=[{_BOXES}])|[{_BOXES}](?= ?[a-zA-Z0-9])"
+    rf"|[a-zA-Z](?=[{_OTHERS}])|[{_OTHERS}](?=[a-zA-Z])"
+    rf"|(?<=[a-zA-Z])[{_EASTERN}](?=[a-zA-Z])"
+    rf"|([^\W\d_a-zA-Z])(?=\1\1\1)"
+    r"|[\u00c0-\u024f](?=[\u00c0-\u024f]{3})"
+)
+# What no text has: control characters, lost ones, and a last form within a word.
+_NEVER = re.compile(rf"[\x80-\x9f\ufffd]|[ςךםןףץ](?={_LETTER})")
+_NEVER_WEIGHT = 5
+_ALONE = re.compile(rf"(?<!\w)[{_ALPHABETIC}](?!{_LETTER})")
 _OTHER_WORD = re.compile(f"[{_ALPHABETIC}]{{4}}")
 _LATIN = re.compile("[a-zA-Z]")
-_CHINESE = re.compile("[\u4e00-\u9fff]")
-_CHINESE_WITHIN = re.compile("(?<=[a-z])[\u4e00-\u9fff](?=[a-z])")
-_CHANCE = 0.25
-_MIXED_SAMPLE = 16 * 1024
-_LIKELIEST = 20
+_JUDGED = 4 * 1024
+_LIKELIEST = 25
 # The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
 _WESTERN = ("cp1252", "iso8859-1", "iso8859-15")
 _DOTLESS = re.compile(b"[\xdd\xfd]")
@@ -90,6 +128,17 @@ _ACUTE = re.compile(b"[\xc1\xc6\xc9\xcd\xda\xe1\xe6\xe9\xed\xfa]")
 _COLOURS = re.compile(rb"\x1b\[[\d;]*m")
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+# What languages are written with, and U+FFFD once at the end of a text that was cut.
+_WRITTEN = re.compile(
+    "[\\t\\n\\r -~\\xa0-\u024f\u0370-\u052f\u0590-\u06ff\u0e00-\u0e7f\u2010-\u2044€№™"
+    "\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uff9f\U00010000-\U0003ffff]|\ufffd\\Z"
+)
+# A disk leaves what was never written as NULs.
+_PADDING = re.compile(rb"\A\0+|\0{16,}")
+# What a text in HZ has: two bytes a letter, between marks.
+_HZ = re.compile(rb"~\{(?:[!-w][!-~])+~\}")
 
 
 class BinaryFile(NotText):
@@ -131,6 +180,7 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
         or _unmarked(data)
         or _declared(data, declared)
         or _damaged(data)
+        or _by_turns(data)
         or _legacy(data)
     )
     text = without_embedded(normalize(decoded.text))
@@ -187,6 +237,8 @@ def _seven_bit(data: bytes, declared: str) -> Decoded | None:
     # One byte is found ten times faster than two.
     shifts = b"\x1b" in data and (b"\x1b$" in data or b"\x1b(" in data)
     names = ["iso2022_kr", "iso2022_jp_2"] if shifts else []
+    if b"~{" in data and len(_HZ.findall(data)) == data.count(b"~{"):
+        names.append("hz")
     if named.startswith(_SEVEN_BIT):
         names.insert(0, named)
     for name in names if names and data.isascii() else ():
@@ -213,10 +265,9 @@ def _wide(data: bytes) -> Decoded | None:
     for encoding, high, low in (("utf-16-le", 1, 0), ("utf-16-be", 0, 1)):
         half = len(sample) // 2
         if sample[high::2].count(0) * 2 > half and sample[low::2].count(0) * 50 < half:
-            try:
-                return Decoded(data.decode(encoding), encoding)
-            except UnicodeDecodeError:
-                return None
+            text = data.decode(encoding, errors="replace")
+            lost = text.count("\ufffd")
+            return Decoded(text, encoding, lost) if lost < 2 else None
     return None
 
 
@@ -225,24 +276,23 @@ def _unmarked(data: bytes) -> Decoded | None:
 
     Raises `BinaryFile` for other bytes that are no text.
     """
-    if not _has_controls(data):
-        return None
-    wide = "" if is_known_binary(data) else next(iter(_detect_encodings(data[: _SAMPLE & ~3])), "")
-    if wide.startswith(("utf-16", "utf-32")):
-        text = data.decode(wide, errors="replace")
-        if _is_assigned(text):
-            return Decoded(text, wide, text.count("\ufffd"))
-    raise BinaryFile("is a binary file")
+    controls = _has_controls(data)
+    likely = (controls or 0 in data) and not is_known_binary(data)
+    for name in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be") if likely else ():
+        if _is_written(data[:_SAMPLE].decode(name, errors="replace")):
+            text = data.decode(name, errors="replace")
+            return Decoded(text, name, text.count("\ufffd"))
+    if controls:
+        raise BinaryFile("is a binary file")
+    return None
 
 
-def _is_assigned(text: str) -> bool:
-    """Return True if hardly any characters are unassigned, for private use or for control.
+def _is_written(sample: str) -> bool:
+    """Return True if nearly all characters are those of languages that many people write.
 
-    A tenth of random characters are.
+    Bytes of other texts or of none make rarer ones, and none of the other's blanks and newlines.
     """
-    sample = text[:_SAMPLE]
-    bad = sum(category(char)[0] == "C" and char not in "\t\n\r" for char in sample)
-    return (bad + sample.count("\ufffd")) * 100 < len(sample)
+    return len(_WRITTEN.sub("", sample)) * 50 <= len(sample) and len(sample) > 2
 
 
 def require_charset(label: str) -> str:
@@ -289,16 +339,37 @@ def _damaged(data: bytes) -> Decoded | None:
     return Decoded(text, "utf-8", lost) if lost * 20 < beyond else None
 
 
+def _by_turns(data: bytes) -> Decoded | None:
+    """Decode a log that programs wrote in UTF-8 and another encoding, line by line.
+
+    In a text of another encoding hardly a line would be UTF-8.
+    """
+    lines = [
+        line
+        for line in _beyond_ascii(data, _SAMPLE).splitlines(keepends=True)
+        if not line.isascii()
+    ]
+    others = [line for line in lines if _utf8(line) is None]
+    if len(others) * 2 > len(lines):
+        return None
+    encoding = _legacy(b"".join(others)).encoding
+    text = "".join(
+        found.text if (found := _utf8(line)) else line.decode(encoding, errors="replace")
+        for line in data.splitlines(keepends=True)
+    )
+    return Decoded(text, encoding, text.count("\ufffd"))
+
+
 def _legacy(data: bytes) -> Decoded:
     if _has_controls(data, one_in=_LEGACY_BYTES_A_CONTROL):
         raise BinaryFile("is a binary file")
     sample = _beyond_ascii(data, _SAMPLE)
     if len(data) > _SAMPLE:  # not to the middle of a character
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    encodings = _detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
-    if not encodings:
+    found = detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
+    if not found:
         raise BinaryFile("is a binary file")
-    encoding = _sibling(sample, _unmixed(sample, encodings))
+    encoding = _likeliest(_beyond_ascii(sample, _JUDGED), found)
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd")
     # EUC-TW, which Python cannot decode, has characters for private use by other encodings.
@@ -316,48 +387,38 @@ def _beyond_ascii(data: bytes, size: int) -> bytes:
     return data[at : at + size]
 
 
-def _unmixed(sample: bytes, encodings: Sequence[str]) -> str:
-    """Return the likeliest encoding by which hardly a word has letters of two scripts.
+def _likeliest(sample: bytes, found: dict[str, float]) -> str:
+    """Return the encoding by which a text is likeliest: by its words, its letters, and itself.
 
-    A few Czech words in one of Central Europe are likelier Greek or Cyrillic, to a detector.
+    A detector knows words in small letters.
     """
-    likeliest = encodings[:_LIKELIEST]
-    sample = _beyond_ascii(sample, _MIXED_SAMPLE)
-    right = (each for each in likeliest if _mixed_share(sample, each) <= _CHANCE)
-    return next(right, encodings[0])
+    ranked = {}
+    found_in = {sample: found}
+    for name in dict.fromkeys([*list(found)[:_LIKELIEST], _USUAL, *_JAPANESE]):
+        text = sample.decode(name, errors="replace")
+        small = sample
+        if sum(map(str.isupper, text)) > sum(map(str.islower, text)):
+            small = text.lower().encode(name, errors="replace")
+        if small not in found_in:
+            found_in[small] = detect_encodings(small)
+        kana = len(_KANA.findall(text)) / max(5, 5 * len(_BEYOND_ASCII.findall(text)))
+        rank = found_in[small].get(name, 0) + _LEAST + kana
+        rank *= _USUALNESS if name == _USUAL else _RARITY if _RARE.match(name) else 1
+        rank *= _AGE if _OLD.match(name) else 1
+        ranked[name] = rank * (1 - 0.9 * _odd_share(text)) ** 2
+    encoding = max(ranked, key=lambda name: ranked[name])
+    return "cp1254" if encoding in _WESTERN and _is_turkish(sample) else encoding
 
 
-def _mixed_share(sample: bytes, encoding: str) -> float:
-    """Return the share of the characters beyond ASCII that are in words of two scripts."""
-    text = sample.decode(encoding, errors="replace")
-    mixed = len(_MIXED.findall(text)) + _count_chinese_within(text)
+def _odd_share(text: str) -> float:
+    """Return the share of the characters beyond ASCII that are where hardly a text has them."""
+    odd = len(_ODD.findall(text)) + _NEVER_WEIGHT * len(_NEVER.findall(text))
+    for a, b, c in zip(f" {text}", text, f"{text[1:]} ", strict=False):
+        within = a.islower() or (a.isalpha() and c.islower())
+        odd += within and b.isupper() and not b.isascii() and (b < "\u0250" or not a.isascii())
     if _LATIN.search(text) and not _OTHER_WORD.search(text):
-        mixed += len(_ALONE.findall(text))
-    return mixed / max(1, len(_BEYOND_ASCII.findall(text)))
-
-
-def _count_chinese_within(text: str) -> int:
-    """Return how many Chinese characters stand within Latin words; one may, if others do not."""
-    within = len(_CHINESE_WITHIN.findall(text))
-    return within if within == len(_CHINESE.findall(text)) else max(0, within - 1)
-
-
-def _sibling(sample: bytes, encoding: str) -> str:
-    """Return the encoding that shares most letters with a detected one, if its words are likelier.
-
-    A detector hardly knows them apart in a short text: those of Central Europe, where fewer words
-    have a symbol in them by ISO 8859-2, and Turkish, whose letters are Icelandic ones in Western
-    Europe.
-    """
-    if encoding in _WESTERN and _is_turkish(sample):
-        return "cp1254"
-    if encoding != "cp1250" or sample.translate(None, bytes(range(0x80, 0xA0))) != sample:
-        return encoding
-    found = {
-        each: len(_IN_WORD.findall(sample.decode(each, errors="replace")))
-        for each in ("cp1250", "iso8859-2")
-    }
-    return min(found, key=lambda each: found[each])
+        odd += len(_ALONE.findall(text))
+    return min(1, odd / max(1, len(_BEYOND_ASCII.findall(text))))
 
 
 def _is_turkish(sample: bytes) -> bool:
@@ -372,9 +433,9 @@ def _is_turkish(sample: bytes) -> bool:
 def _has_controls(data: bytes, *, one_in: int = 50) -> bool:
     """Return True if more than 1 byte in `one_in` of a sample is a control character.
 
-    A few NUL bytes, and those at the start, do not count.
+    A few NUL bytes, and those of padding, do not count.
     """
-    sample = data[:_SAMPLE] if data[:1] != b"\0" else data.lstrip(b"\0")[:_SAMPLE]
+    sample = _PADDING.sub(b"", data[: 2 * _SAMPLE])[:_SAMPLE] if b"\0" in data else data[:_SAMPLE]
     controls = len(sample) - len(sample.translate(None, _CONTROL))
     nuls = sample.count(0)
     return (controls + (nuls if nuls > _FEW_NULS else 0)) * one_in > len(sample)
