@@ -31,7 +31,7 @@ _BARE_BIN = re.compile(r"\\bin(?![0-9a-z])")  # without the number that striprtf
 # The table of fonts, whose entries `striprtf` looks through to the end of their line.
 _FONT_TABLE = re.compile(r"\{\\fonttbl.*?(?:\}\s*\}|\Z)", re.DOTALL)
 _CODE_PAGE = re.compile(r"\\ansicpg[0-9]{1,5}|\\(?:mac|pca?)(?![a-z])")
-# What a file has in place of a code page, and the code page of Python that has another name.
+# What a file has instead of a code page, and the code page that Python has by another name.
 _SYSTEM = re.compile(r"\\(mac|pca?)(?![a-z])")
 _ENCODINGS = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}
 _MAC_ROMAN = r"\ansicpg10000"
