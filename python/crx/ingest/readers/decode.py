@@ -133,7 +133,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # What languages are written with, and U+FFFD once at the end of a text that was cut.
 _WRITTEN = re.compile(
     "[\\t\\n\\r -~\\xa0-\u024f\u0370-\u052f\u0590-\u06ff\u0e00-\u0e7f\u2010-\u2044€№™"
-    "\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uff9f\U00010000-\U0003ffff]|\ufffd\\Z"
+    "\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uff9f\U0001f000-\U0001faff]|\ufffd\\Z"
 )
 # A disk leaves what was never written as NULs.
 _PADDING = re.compile(rb"\A\0+|\0{16,}")
