@@ -19,7 +19,7 @@ from fault_injection.processes import Command, Ended, call
 from fault_injection.tracing import count_calls, run_with_fault
 
 import crx
-from crx.errors import CrxError, NoRoom
+from crx.errors import CrxError, InputError, NoRoom
 from crx.ingest.write import DocumentWriter, SituatedChunks, Source
 from crx.types import Chunk
 
@@ -165,6 +165,9 @@ def run_and_complete(
         assert ended.code in (0, -9), ended
     elif call == "write" and not ended.output:
         assert ended.code in REFUSED, ended  # the line could not be written either
+    elif ended.code == InputError.exit_code:
+        # The fault was in the processes that read, and the documents are named.
+        assert "made its reader fail: ended with 1: OSError" in ended.output, ended
     else:
         require_one_line(ended.code, ended.output)
     if ended.code == 0:
