@@ -19,7 +19,7 @@ from fault_injection.processes import Command, Ended, call
 from fault_injection.tracing import count_calls, run_with_fault
 
 import crx
-from crx.errors import CrxError, InputError, NoRoom
+from crx.errors import CrxError, NoRoom, SystemFailure
 from crx.ingest.write import DocumentWriter, SituatedChunks, Source
 from crx.types import Chunk
 
@@ -165,9 +165,6 @@ def run_and_complete(
         assert ended.code in (0, -9), ended
     elif call == "write" and not ended.output:
         assert ended.code in REFUSED, ended  # the line could not be written either
-    elif ended.code == InputError.exit_code:
-        # The fault was in the processes that read, and the documents are named.
-        assert "made its reader fail: ended with 1: OSError" in ended.output, ended
     else:
         require_one_line(ended.code, ended.output)
     if ended.code == 0:
@@ -201,6 +198,17 @@ def test_a_run_is_completed_whichever_system_call_kills_it_or_fails(
         effort.done += 1
     effort.notes.append(", ".join(f"{count} exit with {code}" for code, count in codes.items()))
     assert not harm, "\n".join(harm)
+
+
+@needs_strace
+@pytest.mark.parametrize("error", ["ENOSPC", "EIO"])
+def test_a_process_that_reads_and_cannot_answer_ends_the_run(
+    docs: Path, home: Path, error: str
+) -> None:
+    # Each process that reads fails in its fifth answer, and no other process writes so often.
+    ended = run_and_complete(docs, home, "write", f"error={error}:when=5")
+    assert ended.code == SystemFailure.exit_code
+    assert "the process that reads files cannot answer" in ended.output
 
 
 @needs_strace

@@ -18,10 +18,12 @@ from crx.errors import SystemFailure
 from crx.workers.messages import (
     ChildLost,
     ChildSilent,
+    ChildUnheard,
     Message,
     decode_message,
     encode_message,
 )
+from crx.workers.parent import UNHEARD
 
 # Seconds after which an interrupt that came just before a wait is handled.
 _SIGNAL_S = 0.5
@@ -210,7 +212,8 @@ class Child:
         if code == -signal.SIGKILL:
             return ChildLost("killed, perhaps for want of memory", signal=-code)
         how = f"crashed with {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        return ChildLost(f"{how}: {last[:200]}" if last else how, signal=max(-code, 0))
+        kind = ChildUnheard if code == UNHEARD else ChildLost
+        return kind(f"{how}: {last[:200]}" if last else how, signal=max(-code, 0))
 
 
 def _last_message(printed: str) -> str:

@@ -29,6 +29,10 @@ class ChildLost(Exception):
         self.signal = signal
 
 
+class ChildUnheard(ChildLost):
+    """The child could not write its answer: the pipe failed, and not what it was asked for."""
+
+
 class ChildSilent(ChildLost):
     """The child did not answer in time, or did not read what it was sent."""
 

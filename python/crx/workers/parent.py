@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,12 @@ from crx.workers.messages import Message, decode_message, encode_message
 
 _INPUT = 0
 _HEARTBEAT_S = 0.5
+# The exit code of a child that cannot write to its parent: EX_IOERR of sysexits.h.
+UNHEARD = 74
+
+
+class _Unheard(Exception):
+    """A message cannot be written to the parent."""
 
 
 class Parent:
@@ -30,8 +37,11 @@ class Parent:
     def send(self, message: Message) -> None:
         """Send a message."""
         rest = memoryview(encode_message(message))
-        while rest:
-            rest = rest[os.write(self._out, rest) :]
+        try:
+            while rest:
+                rest = rest[os.write(self._out, rest) :]
+        except OSError as failed:
+            raise _Unheard(str(failed)) from failed
         self._last_sent = time.monotonic()
 
     def send_heartbeat(self) -> None:
@@ -72,15 +82,21 @@ def run_child(
     """Let a function serve on the standard streams, then end this process.
 
     The process ends as soon as the parent is gone, whatever the function does; `at_end` is called
-    before, from any thread or from two at once. It is also called if the function fails.
+    before, from any thread or from two at once. It is also called if the function fails. The exit
+    code is `UNHEARD` if a message could not be written.
     """
     limit_process()
     _end_with_parent(_INPUT, at_end)
+    status = 0
     try:
         serve(Parent())
+    except _Unheard as failed:
+        sys.stderr.write(f"{failed}\n")
+        sys.stderr.flush()
+        status = UNHEARD
     finally:
         at_end()
-    os._exit(0)  # native libraries may crash while they unload, and there is nothing to save
+    os._exit(status)  # native libraries may crash while they unload, and there is nothing to save
 
 
 def _end_with_parent(pipe: int, at_end: Callable[[], None]) -> None:

@@ -23,7 +23,7 @@ from crx.ingest.readers.scan import require_engine
 from crx.ingest.worker.messages import DEFAULT_LIMITS, FAILURES, ReadLimits, decode_document
 from crx.types import Document
 from crx.workers.child import Child, child_command
-from crx.workers.messages import ChildLost, ChildSilent, Message, encode_message
+from crx.workers.messages import ChildLost, ChildSilent, ChildUnheard, Message, encode_message
 from crx.workers.supervisor import OUT_OF_TURN, START_S, ChildRefused, Supervisor
 
 _COMMAND = child_command("crx.ingest.worker.child")
@@ -158,6 +158,9 @@ class IsolatedReader:
                         )
                     yield document
                 return
+            except ChildUnheard as lost:
+                self.close()
+                raise SystemFailure(f"the process that reads files cannot answer: {lost}") from lost
             except ChildLost as lost:
                 self.close()
                 # An earlier file may have damaged the worker's memory: a fresh one tells.
