@@ -151,8 +151,8 @@ def test_a_pdf_that_cannot_be_read(crx: Crx, here: Path, data: bytes, reason: st
     assert (done.code, done.err) == (3, f"crx: a.pdf: {reason}\n")
 
 
-def test_a_query_of_stop_words_is_no_bad_input(crx: Crx, indexed: Path) -> None:
-    assert crx("search", "the of and").code in (0, 1)
+def test_a_query_of_stop_words_answers(crx: Crx, indexed: Path) -> None:
+    assert crx("search", "the of and").code == 0
 
 
 @pytest.mark.parametrize(

@@ -397,10 +397,8 @@ def test_with_json_stdout_holds_one_json_value(
 
 
 def test_a_search_says_that_no_document_has_the_words_before_what_is_near(
-    crx: Crx, indexed: Path, monkeypatch: pytest.MonkeyPatch
+    crx: Crx, indexed: Path
 ) -> None:
-    # Without a floor, which the few chunks of other subjects are below.
-    monkeypatch.setattr("crx.retrieve.rules.unknown_words._MOST_CHUNKS", 0)
     near = "crx: no document has these words; what is found is near in meaning\n"
     found = crx("search", "quantum chromodynamics")
     assert found.out

@@ -12,7 +12,7 @@ from command_line import WHALES, Crx
     ("query", "code"),
     [
         ("krill " * 666 + "end", 0),
-        ("k" * 4000, 1),
+        ("k" * 4000, 0),
         ("k", 0),
         ("?!... --- ***", 1),
         ("。", 1),

@@ -82,7 +82,7 @@ def test_a_search_of_the_database_is_that_of_the_folder(
     local, remote = (index.search(query, k=20, where=where) for index in both)
     if {NEAR_IN_MEANING, NOTHING_NEAR} & set(local.notes):
         # A database does not compare a query with every chunk, so it has no floor.
-        monkeypatch.setattr("crx.retrieve.rules.unknown_words._MOST_CHUNKS", 0)
+        monkeypatch.setattr("crx.retrieve.rules.unknown_words.FEWEST_CHUNKS", 1_000_000)
         local = both[0].search(query, k=20, where=where)
     assert comparable(remote) == comparable(local)
     np.testing.assert_allclose(scores(remote), scores(local), atol=1e-4)

@@ -69,7 +69,8 @@ ARBITRARY_QUERIES = (
     "pelino vatu korim",
     "nalo bestu fira",
 )
-# More chunks are not compared for the floor.
+# Fewer chunks have no distribution; more are not compared for it.
+FEWEST_CHUNKS = 20
 _MOST_CHUNKS = 100_000
 # Texts that are compared with an identifier, which may be the beginning of a longer one.
 _COMPARED = 20
@@ -156,7 +157,7 @@ class UnknownWords:
             return None
         keys, scores = leg.search(self._distinctive(vector, arbitrary.mean(axis=0)), k=_MOST_CHUNKS)
         # As many as the limit are the nearest of more, and say nothing of the others.
-        if len(keys) >= _MOST_CHUNKS or not scores.std():
+        if not FEWEST_CHUNKS <= len(keys) < _MOST_CHUNKS or not scores.std():
             return None
         floor = self.floor * float(np.median(spread.highest - spread.mean))
         return keys[scores > float(scores.mean()) + floor]
