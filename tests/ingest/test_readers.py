@@ -219,6 +219,8 @@ class TestMarkdown:
     @pytest.mark.parametrize(
         ("front", "fields"),
         [
+            ("---\ntags: boats, #oars\n---\n", {"tags": ["boats", "oars"]}),
+            ("---\ntags: #boats #oars\n---\n", {"tags": ["boats", "oars"]}),
             ("---\ntags: boats, oars # both\n---\n", {"tags": ["boats", "oars"]}),
             ('---\nkin: [ "a, b",\n  c]\nm: 7.25\n...\n', {"kin": ["a, b", "c"], "m": 7.25}),
             ("--- \na: >-\n  kelp\n  soup\nland: no\n--- \n", {"a": "kelp soup", "land": "no"}),

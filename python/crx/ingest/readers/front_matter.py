@@ -22,10 +22,14 @@ _FENCED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _LIMIT = 16 * 1024
+# The same parser in Python where PyYAML was built without libyaml.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # A field on a line of its own, in front matter that does not parse, such as `title: On: cats`.
 _FIELD = re.compile(r"^([A-Za-z][\w-]*)[ \t]*[:=][ \t]+(\S.*)$", re.MULTILINE)
 # Fields that are lists, also if they are written as `a, b`.
 _LISTS = frozenset(("tags", "categories", "aliases"))
+# `tags: boats, #oars`, as notes are tagged; in YAML a comment begins there.
+_HASH_TAGS = re.compile(r"^(tags:[ \t]+)([^\n\[\"'{]*(?<=[ ,])#\w[^\n]*)$", re.MULTILINE)
 _MOST = 10**15  # a larger number is kept as text
 
 
@@ -59,10 +63,13 @@ def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
 
 def _yaml(source: str) -> Any:
     """Return the values; aliases, which may expand without end, raise `ValueError`."""
-    events = yaml.parse(source, Loader=yaml.CSafeLoader)
+    source = _HASH_TAGS.sub(
+        lambda tags: tags[1] + json.dumps(re.sub("[ ,]*#", ",", tags[2])), source
+    )
+    events = yaml.parse(source, Loader=_LOADER)
     if any(isinstance(event, yaml.AliasEvent) for event in events):
         raise ValueError("has aliases")
-    return _value(yaml.compose(source, Loader=yaml.CSafeLoader))
+    return _value(yaml.compose(source, Loader=_LOADER))
 
 
 def _value(node: Any) -> Any:
