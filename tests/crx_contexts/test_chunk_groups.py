@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crx.types import Chunk, Context, Document
+from nest_survey import CHUNKS, DOCUMENT, PARAGRAPHS, SUBJECTS
+
+from crx.types import Chunk, Context
 from crx_contexts.chunk_groups import GroupContextualizer, GroupPrompt, LineCounts
 from crx_contexts.chunk_prompt import Answers, ChunkPrompt
 
-SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")
-PARAGRAPHS = [
-    f"In {1990 + n} the ringers of the station counted {bird} and their nests at the river.\n"
-    for n, bird in enumerate(SUBJECTS)
-]
-TEXT = "".join(PARAGRAPHS)
-DOCUMENT = Document("survey.txt", TEXT, title="Survey")
-CHUNKS = [
-    Chunk(n, TEXT.index(text), TEXT.index(text) + len(text), 0, 0, 0, text)
-    for n, text in enumerate(PARAGRAPHS)
-]
 DIGEST = "Yearly counts of nests by the ringers of the station."
 
 

@@ -8,26 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from nest_survey import CHUNKS, DOCUMENT
 
 from crx.errors import UsageError
 from crx.services.prompt import Prompt
-from crx.types import Chunk, Document
 from crx_contexts.chunk_groups import lines_grammar
 
 if TYPE_CHECKING:
     from crx_runtimes.llama.session import Session
-
-SUBJECTS = ("herons", "egrets", "gulls", "storks", "terns", "owls", "swans", "geese")
-PARAGRAPHS = [
-    f"In {1990 + n} the ringers of the station counted {bird} and their nests at the river.\n"
-    for n, bird in enumerate(SUBJECTS)
-]
-TEXT = "".join(PARAGRAPHS)
-DOCUMENT = Document("survey.txt", TEXT, title="Survey")
-CHUNKS = [
-    Chunk(n, TEXT.index(text), TEXT.index(text) + len(text), 0, 0, 0, text)
-    for n, text in enumerate(PARAGRAPHS)
-]
 
 
 def separate_session(path: Path, *, slots: int, max_tokens: int) -> Session:
