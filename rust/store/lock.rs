@@ -71,7 +71,7 @@ fn held(index: &Path, file: &mut File) -> Error {
         (Some(pid), Some(host), Some(start_s)) => {
             let seconds = now_s().saturating_sub(start_s);
             Error::Locked(format!(
-                "{index}: process {pid} on {host} has been writing for {seconds} seconds; {next}"
+                "{index}: process {pid} on {host} has been writing for {seconds} s; {next}"
             ))
         }
         _ => Error::Locked(format!("{index}: another process is writing; {next}")),

@@ -54,7 +54,7 @@ def race(index: Path, before: Callable[[], object] | None = None) -> float:
         opened.remove("mem:none")  # takes the lock
     assert len(refused) == 1, f"not one of two writers was refused: {refused}"
     assert refused[0].code == 5, f"two processes wrote at once: {refused[0]}"
-    message = rf"process {pids[0]} on \S+ has been writing for \d+ seconds; wait for it to end"
+    message = rf"process {pids[0]} on \S+ has been writing for \d+ s; wait for it to end"
     assert re.search(message, refused[0].output), refused[0].output
     return waited
 
