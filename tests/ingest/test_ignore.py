@@ -163,17 +163,35 @@ def test_the_configuration_of_a_repository_counts_for_its_worktrees(
     assert [file.path.name for file in discover([Root.at(tmp_path / "tree")]).files] == ["kept.md"]
 
 
-def test_what_a_foreign_repository_names_is_read_only_if_it_is_a_file(
-    repository: Path, tmp_path: Path
+@pytest.mark.parametrize("named", ["/dev/null", "/", "/missing", "", "PIPE"])
+def test_what_a_repository_names_is_read_only_if_it_is_a_file(
+    repository: Path, tmp_path: Path, named: str
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
-    git(repository, "config", "core.excludesFile", str(tmp_path / "pipe"))
-    assert reasons(discover([Root.at(repository)])) == ["pipe: is not a file"]
-    git(repository, "config", "core.excludesFile", "/missing")
-    (repository / ".git" / "info" / "exclude").unlink()
-    (repository / ".git" / "info" / "exclude").symlink_to("/dev/zero")
-    expected = ["exclude: is a link; links are not followed"]
-    assert reasons(discover([Root.at(repository)])) == expected
+    (tmp_path / "home" / ".config" / "git").mkdir(parents=True)
+    (tmp_path / "home" / ".config" / "git" / "ignore").write_text("user.md\n")
+    path = named.replace("PIPE", str(tmp_path / "pipe"))
+    git(repository, "config", "core.excludesFile", path)
+    found = discover([Root.at(repository)])
+    assert not found.unreachable
+    # An empty name is none, also not that of the user.
+    names = {file.path.name for file in found.files}
+    assert names == {"kept.md", "own.md", "user.md"}
+
+
+@pytest.mark.parametrize("name", ["config", "info/exclude"])
+def test_links_within_git_are_followed(repository: Path, tmp_path: Path, name: str) -> None:
+    """As in a work tree made by `git-new-workdir`."""
+    (repository / ".git" / name).rename(tmp_path / "elsewhere")
+    (repository / ".git" / name).symlink_to(tmp_path / "elsewhere")
+    assert_same_as_git(repository)
+
+
+def test_a_configuration_that_is_no_file_names_nothing(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    assert_same_as_git(repository)
 
 
 @pytest.mark.parametrize("text", ["", "gitdir:", "gitdir: /missing", "gitdir: \0", "no"])

@@ -20,19 +20,18 @@ _GITDIR = "gitdir:"
 def exclude_files(folder: str, read: Callable[[str], bytes]) -> Iterator[str]:
     """Yield the files for the repository at a folder, the first of the least precedence.
 
-    `read` returns the bytes of a file and raises `OSError`. A link is followed where the user's
-    configuration names it, and nowhere else.
+    Links are followed, since the files serve as patterns alone; what is no file has none. `read`
+    returns the bytes of a file and raises `OSError`.
     """
     dot_git = os.path.join(folder, ".git")
     repository = "" if os.path.islink(dot_git) else _common_folder(dot_git, read)
     if not repository:
         return
     own = _configured(os.path.join(repository, "config"), read)
-    files = (
-        os.path.join(folder, own) if own else _excludes_of_user(read),
-        os.path.join(repository, "info", "exclude"),
-    )
-    yield from filter(os.path.lexists, files)
+    named = _excludes_of_user(read) if own is None else own and os.path.join(folder, own)
+    for path in (named, os.path.join(repository, "info", "exclude")):
+        if os.path.isfile(path):
+            yield os.path.realpath(path)
 
 
 def _common_folder(path: str, read: Callable[[str], bytes]) -> str:
@@ -44,7 +43,7 @@ def _common_folder(path: str, read: Callable[[str], bytes]) -> str:
         return ""
     folder = os.path.join(os.path.dirname(path), text.removeprefix(_GITDIR).strip())
     common = os.path.join(folder, "commondir")
-    if not os.path.lexists(common):
+    if not os.path.isfile(common):
         return folder
     return os.path.join(folder, read(common).decode("utf-8", errors="replace").strip())
 
@@ -54,20 +53,23 @@ def _excludes_of_user(read: Callable[[str], bytes]) -> str:
     named = os.environ.get("GIT_CONFIG_GLOBAL")
     files = [named] if named else ["~/.gitconfig", os.path.join(settings, "git", "config")]
     for each in (*files, "/etc/gitconfig"):
-        if value := _configured(os.path.realpath(os.path.expanduser(each)), read):
-            return os.path.realpath(value)
-    return os.path.realpath(os.path.join(settings, "git", "ignore"))
+        if (value := _configured(os.path.expanduser(each), read)) is not None:
+            return value
+    return os.path.join(settings, "git", "ignore")
 
 
-def _configured(path: str, read: Callable[[str], bytes]) -> str:
-    """Return the last value of `core.excludesFile` in a file of git's configuration, or ""."""
-    if not os.path.lexists(path):
-        return ""
-    section, found = "", ""
-    for line in read(path).decode("utf-8", errors="replace").splitlines():
+def _configured(path: str, read: Callable[[str], bytes]) -> str | None:
+    """Return the last value of `core.excludesFile` in a file of git's configuration.
+
+    It is "" for none at all, and None if the file says nothing of it.
+    """
+    if not os.path.isfile(path):
+        return None
+    section, found = "", None
+    for line in read(os.path.realpath(path)).decode("utf-8", errors="replace").splitlines():
         stripped = line.strip()
         if head := _SECTION.match(stripped):
             section, stripped = head["name"].lower(), stripped[head.end() :].strip()
         if section == "core" and (value := _VALUE.match(stripped)):
             found = value["quoted"] or (value["plain"] or "").strip()
-    return os.path.expanduser(found)
+    return None if found is None else os.path.expanduser(found)
