@@ -401,3 +401,23 @@ def test_the_text_after_forwarded_messages_follows_theirs() -> None:
     parts = b"\n--b\n".join((b"", b"\nTopics", inner, b"\nThe end"))
     (document,) = read(b"Content-Type: multipart/mixed; boundary=b\n" + parts + b"\n--b--\n")
     assert document.text == "Topics\n\nSubject: One\n\nKelp\n\nThe end"
+
+
+def test_a_message_forwarded_in_an_alternative_is_read_once_and_its_text_chosen() -> None:
+    """As Apple Mail writes what it forwards as an attachment."""
+    forwarded = "Content-Type: message/rfc822\n\nSubject: One\n\nKelp"
+    rich = mixed(HTML + "<p>Topics", forwarded, HTML + "<p>The end").decode()
+    rich = rich.partition("Roads\n")[2]
+    (document,) = read(either("Topics and the end", rich))
+    assert document.text.count("end") == 1
+    assert "Topics and the end" in document.text
+    assert document.text.count("Kelp") == 1
+
+
+def test_attachments_that_nothing_reads_are_only_named() -> None:
+    written = message()
+    for name in ("x.pages", "plan.vsdx", "all.tar", "all.zip"):
+        data = b"a.txt" + b"\0" * 500 + b"ustar"
+        written.add_attachment(data, maintype="application", subtype="x", filename=name)
+    (document,) = read(written.as_bytes())
+    assert document.metadata["attachments"] == ["x.pages", "plan.vsdx", "all.tar", "all.zip"]

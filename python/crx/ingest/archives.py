@@ -31,17 +31,6 @@ from crx.ingest.unread_parts import describe_unread
 from crx.plugins import load_format
 from crx.types import Document, Scalar
 
-# Extensions of archives, each with that of the compression around a tar file.
-EXTENSIONS = {
-    ".zip": "",
-    ".7z": "",
-    ".tar": "",
-    ".tgz": ".gz",
-    ".tbz2": ".bz2",
-    ".txz": ".xz",
-    ".tzst": ".zst",
-}
-
 # The metadata of documents of an archive whose pictures were read, too.
 SCANS_READ = "scans_read"
 

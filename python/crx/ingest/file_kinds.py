@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from crx.errors import InputError
-from crx.ingest import archives
-from crx.ingest.formats import COMPRESSIONS, suffix
+from crx.ingest.formats import ARCHIVES, COMPRESSIONS, suffix
 from crx.ingest.found_file import FoundFile
 from crx.ingest.paths import describe_os_error
 from crx.ingest.readers import is_claimed
@@ -17,7 +16,7 @@ _BLANKS = b" \t\r\n\f\v\xef\xbb\xbf\xff\xfe"
 
 def is_archive(extension: str) -> bool:
     """Return whether files with this extension are archives; a reader may claim one of these."""
-    return extension in archives.EXTENSIONS and not is_claimed(extension)
+    return extension in ARCHIVES and not is_claimed(extension)
 
 
 def is_archive_name(name: str) -> bool:

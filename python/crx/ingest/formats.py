@@ -20,6 +20,16 @@ MARKUP = {
 # Extensions of compressed files, behind that of what they hold.
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _COMPRESSION = re.compile(r"\.(?:gz|bz2|xz|zst)$", re.IGNORECASE)
+# Extensions of archives, each with that of the compression around a tar file.
+ARCHIVES = {
+    ".zip": "",
+    ".7z": "",
+    ".tar": "",
+    ".tgz": ".gz",
+    ".tbz2": ".bz2",
+    ".txz": ".xz",
+    ".tzst": ".zst",
+}
 _MAILDIR = re.compile(r"(?:^|/)(?:cur|new)/\d{6,20}\.[^/]*$")
 _EXTENSION = re.compile(r"\.[^\W_]{1,12}$")
 # Between letters and a number.

@@ -19,7 +19,7 @@ from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
 from crx.ingest.file_kinds import DEFAULT_MAX_BYTES, failure_reason, is_archive, is_empty
-from crx.ingest.formats import LANGUAGES, suffix
+from crx.ingest.formats import ARCHIVES, LANGUAGES, suffix
 from crx.ingest.paths import uri_of
 from crx.ingest.readers import (
     is_claimed,
@@ -221,7 +221,7 @@ def _with_title(document: Document, name: str) -> Document:
 def _read_archive(
     data: bytes, name: str, recognize: Recognize | None, budget: ArchiveBudget
 ) -> Iterator[Document]:
-    if compression := archives.EXTENSIONS[suffix(name)]:
+    if compression := ARCHIVES[suffix(name)]:
         data = _decompress_counted(data, compression, max_bytes=budget.most_bytes, budget=budget)
 
     def read(data: bytes, *, name: str) -> Iterator[Document]:

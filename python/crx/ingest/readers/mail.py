@@ -20,10 +20,10 @@ from email.utils import parsedate_to_datetime
 from itertools import chain
 
 from crx.errors import InputError, NothingToRead, NotText
-from crx.ingest.formats import suffix
+from crx.ingest.formats import ARCHIVES, suffix
 from crx.ingest.readers import load_reader
 from crx.ingest.readers.binary import OLE
-from crx.ingest.readers.content import POSTMARK
+from crx.ingest.readers.content import POSTMARK, UNREADABLE
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.find_reader import find_reader
 from crx.ingest.readers.mime import MALFORMED, Letter, parse
@@ -201,9 +201,12 @@ def _date(written: str) -> str:
 
 
 def _documents(content: bytes, uri: str, *, file: str, part_of: str) -> Iterator[Document]:
-    """Yield the documents of an attachment; archives, and messages by content, have none."""
+    """Yield the documents of an attachment.
+
+    Archives have none, nor have messages by content and formats without a reader.
+    """
     extension = suffix(file)
-    if content.startswith(_PGP):
+    if content.startswith(_PGP) or extension in ARCHIVES or extension in UNREADABLE:
         return
     reader = find_reader(content, name=file)
     if reader is load_reader("mail"):

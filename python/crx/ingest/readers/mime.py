@@ -247,9 +247,7 @@ class _Reading:
             kind = part.get_content_type()
             if kind == "text/html" and len(plain) >= _NOTICE_CHARS and not _is_attached(part):
                 continue
-            own = self._texts = []
-            self.read(part)
-            text = "\n\n".join(own)
+            text = self._read_apart(part)
             if kind == "text/plain" and not plain:
                 plain = text
             elif kind in _EXTENSIONS:
@@ -261,6 +259,16 @@ class _Reading:
         other = next((text for text in reversed(others) if text), "")
         if text := other if _is_notice(plain, other) else plain:
             outer.insert(at, text)
+
+    def _read_apart(self, part: Message) -> str:
+        """Return the text of an alternative, without the messages that are forwarded in it."""
+        own = self._texts = []
+        before = len(self.parts)
+        self.read(part)
+        added = self.parts[before:]
+        self.parts[before:] = [each for each in added if each[0]]
+        after = (text for headers, texts in added if not headers for text in texts)
+        return "\n\n".join((*own, *after))
 
     def _read_leaf(self, part: Message, kind: str) -> None:
         name = file_name(part, self._charset)
