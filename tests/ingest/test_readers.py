@@ -221,6 +221,7 @@ class TestMarkdown:
         [
             ("---\ntags: boats, #oars\n---\n", {"tags": ["boats", "oars"]}),
             ("---\ntags: #boats #oars\n---\n", {"tags": ["boats", "oars"]}),
+            ("---\ntags: [#boats, #oars]\n---\n", {"tags": ["boats", "oars"]}),
             ("---\ntags: boats, oars # both\n---\n", {"tags": ["boats", "oars"]}),
             ('---\nkin: [ "a, b",\n  c]\nm: 7.25\n...\n', {"kin": ["a, b", "c"], "m": 7.25}),
             ("--- \na: >-\n  kelp\n  soup\nland: no\n--- \n", {"a": "kelp soup", "land": "no"}),
@@ -252,6 +253,15 @@ class TestMarkdown:
         assert "Eels" in document.title
         assert document.metadata["left_out"] == ["front matter"]
         assert front in document.text
+
+    def test_a_field_that_does_not_parse_costs_no_other(self) -> None:
+        front = 'title: "Eels"\nsubtitle: On: eels\ntags:\n  - a\n  - b'
+        document = one(f"---\n{front}\n---\n", "a.md")
+        assert document.title == "Eels"
+        assert document.metadata["tags"] == ["a", "b"]
+        assert document.metadata["subtitle"] == "On: eels"
+        assert "no YAML" in str(document.metadata["left_out_reasons"])
+        assert "unicode string" not in str(document.metadata["left_out_reasons"])
 
     @pytest.mark.parametrize("name", ["a.md", "a.txt", "a.ipynb"])
     def test_the_bytes_of_a_picture_in_a_text_are_left_out(self, name: str) -> None:

@@ -29,7 +29,11 @@ _FIELD = re.compile(r"^([A-Za-z][\w-]*)[ \t]*[:=][ \t]+(\S.*)$", re.MULTILINE)
 # Fields that are lists, also if they are written as `a, b`.
 _LISTS = frozenset(("tags", "categories", "aliases"))
 # `tags: boats, #oars`, as notes are tagged; in YAML a comment begins there.
-_HASH_TAGS = re.compile(r"^(tags:[ \t]+)([^\n\[\"'{]*(?<=[ ,])#\w[^\n]*)$", re.MULTILINE)
+_HASH_TAGS = re.compile(
+    r"^(tags:[ \t]+)\[?([^\n\[\]\"'{]*(?<=[ ,\[])#\w[^\n\]]*)\]?[ \t]*$", re.MULTILINE
+)
+# A field at the margin and what is indented under it.
+_BLOCKS = re.compile(r"^(?=[A-Za-z][\w-]*[ \t]*:)", re.MULTILINE)
 _MOST = 10**15  # a larger number is kept as text
 
 
@@ -37,7 +41,8 @@ def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
     """Return the fields of the front matter, and where the body begins.
 
     Fields of tables are read as if they stood outside, but not those of tables in lists. Of front
-    matter that does not parse, fields of one line are read as text, and `left_out` says why.
+    matter that does not parse, the fields that do are read, and others of one line as text;
+    `left_out` says why.
     """
     left_out = LeftOut()
     opening = text[:_LIMIT]
@@ -46,9 +51,10 @@ def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
     elif fenced := _FENCED.match(opening):
         kind, source = fenced.lastgroup, fenced[fenced.lastgroup or 0]
         body = fenced.end() + 1
-        parse = _yaml if kind == "yaml" else _toml
-        lines = dict(_FIELD.findall(source))
-        parsed = left_out.attempt("front matter", lambda: parse(source), plain=lines)
+        parse, parse_in_part = (_yaml, _yaml_in_part) if kind == "yaml" else (_toml, _fields)
+        parsed = left_out.attempt("front matter", lambda: parse(source), plain=None)
+        if left_out:
+            parsed = parse_in_part(source)
     else:
         return {}, 0
     if not isinstance(parsed, dict) or not parsed:
@@ -66,10 +72,30 @@ def _yaml(source: str) -> Any:
     source = _HASH_TAGS.sub(
         lambda tags: tags[1] + json.dumps(re.sub("[ ,]*#", ",", tags[2])), source
     )
-    events = yaml.parse(source, Loader=_LOADER)
-    if any(isinstance(event, yaml.AliasEvent) for event in events):
-        raise ValueError("has aliases")
-    return _value(yaml.compose(source, Loader=_LOADER))
+    try:
+        if "*" in source:
+            events = yaml.parse(source, Loader=_LOADER)
+            if any(isinstance(event, yaml.AliasEvent) for event in events):
+                raise ValueError("has aliases")
+        return _value(yaml.compose(source, Loader=_LOADER))
+    except yaml.MarkedYAMLError as failed:
+        raise ValueError(f"is no YAML: {failed.problem}") from failed
+
+
+def _yaml_in_part(source: str) -> dict[str, Any]:
+    """Return the fields that parse by themselves, and others of one line as text."""
+    fields: dict[str, Any] = {}
+    for block in _BLOCKS.split(source):
+        try:
+            parsed = _yaml(block)
+        except (ValueError, yaml.YAMLError, RecursionError):
+            parsed = _fields(block)
+        fields |= parsed if isinstance(parsed, dict) else {}
+    return fields
+
+
+def _fields(source: str) -> dict[str, Any]:
+    return dict(_FIELD.findall(source))
 
 
 def _value(node: Any) -> Any:
