@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from crx.errors import IndexFailure, NotAnIndex
 from crx.index.handle import Index
 from crx.retrieve.request import SearchRequest
 from crx.types import LEGS, Note, Passage, Result
-from crx_engines.folder.joint_search import can_search_jointly, search_jointly, take_turns
+from crx_engines.folder.joint_search import (
+    can_search_jointly,
+    search_jointly,
+    share_hits,
+    take_turns,
+)
 from crx_serve.passages import add_timings
 from crx_serve.requests import SearchQuery
 from crx_serve.served_index import ServedIndex
@@ -52,9 +59,11 @@ def find_passages(
             notes.append(str(error))
     if not opened:
         raise failures[0]
-    if not can_search_jointly(list(opened.values())):
-        return _find_by_turns(served, request, search=search)
-    found = _find_together(opened, request, on_stages=on_stages)
+    if can_search_jointly(list(opened.values())):
+        found = _find_together(opened, request, on_stages=on_stages)
+    else:
+        there = [each for each in served if each.name in opened]
+        found = _find_by_turns(there, request, search=search)
     return found._replace(notes=(*notes, *found.notes))
 
 
@@ -95,13 +104,14 @@ def _find_together(
 def _find_by_turns(
     served: Sequence[ServedIndex], request: SearchQuery, *, search: SearchOne
 ) -> FoundPassages:
-    """Return the best passages of all indexes, then the second best, and so on, at most k."""
+    """Return the best passages of all indexes, then the second best, and so on, k chunks in all."""
     results: dict[str, Result] = {}
     notes: list[str] = []
     failures: list[NotAnIndex | IndexFailure] = []
-    for each in served:
+    k = request.k or served[0].get().configuration.k
+    for each, share in zip(served, share_hits(k, indexes=len(served)), strict=False):
         try:
-            result = search(each, request)
+            result = search(each, msgspec.structs.replace(request, k=share))
         except (NotAnIndex, IndexFailure) as error:
             failures.append(error)
             notes.append(str(error))
@@ -111,9 +121,7 @@ def _find_by_turns(
         notes += [Note(f"{prefix}{note}", note.kind) for note in result.notes]
     if not results:
         raise failures[0]
-    answered = (each for each in served if each.name in results)
-    k = request.k or next(answered).get().configuration.k
-    turns = take_turns([result.passages for result in results.values()], k=k, by=request.by)
+    turns = take_turns([result.passages for result in results.values()])
     names = list(results)
     passages = [(names[at], passage) for at, passage in turns]
     return FoundPassages(passages, tuple(notes), add_timings(list(results.values())))

@@ -56,6 +56,21 @@ def test_indexes_whose_vectors_do_not_compare_take_turns(
     both.close()
 
 
+@pytest.mark.parametrize("k", [2, 3, 5, 10])
+def test_widened_passages_of_one_index_leave_those_of_another(tmp_path: Path, k: int) -> None:
+    text = "\n\n".join(f"Krill {n} is eaten by whales. " * 30 for n in range(30))
+    for name, embedder in (("a", "hashed"), ("b", "hashed:d=64")):
+        settings = {"embedder": embedder}
+        with crx.open(tmp_path / f"{name}.crx", settings=settings) as index:
+            index.add_documents([crx.Document("mem:1", text)])
+    opened = open_indexes([f"{name}={tmp_path / name}.crx" for name in "ab"])
+    both = SearchService(opened)
+    found = both.search(SearchQuery(query="what is krill", k=k)).passages
+    assert {each.index for each in found} == {"a", "b"}
+    assert sum(len(each.hits) for each in found) == k
+    both.close()
+
+
 def test_files_of_indexes_whose_scores_do_not_compare_take_turns(
     service: SearchService, sea: Path, tmp_path: Path
 ) -> None:

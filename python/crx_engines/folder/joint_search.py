@@ -114,13 +114,13 @@ def _search_opened(indexes: Sequence[IndexReader], request: SearchRequest) -> Jo
     names = [index.name for index in indexes]
     if can_search_jointly(indexes):
         return search_jointly(indexes, request, names=names)
-    results = [index.run(request) for index in indexes]
-    k = request.k or indexes[0].configuration.k
-    by_turns = take_turns([result.passages for result in results], k=k, by=request.by)
+    shares = share_hits(request.k or indexes[0].configuration.k, indexes=len(indexes))
+    results = [index.run(replace(request, k=k)) for index, k in zip(indexes, shares, strict=False)]
+    by_turns = take_turns([result.passages for result in results])
     passages = tuple(passage for _, passage in by_turns)
     notes = [
         Note(f"{name}: {note}", Note.of(note).kind)
-        for name, result in zip(names, results, strict=True)
+        for name, result in zip(names, results, strict=False)
         for note in result.notes
     ]
     notes.append(Note("the indexes have different embedders; each gives a passage by turns"))
@@ -128,26 +128,20 @@ def _search_opened(indexes: Sequence[IndexReader], request: SearchRequest) -> Jo
     return JointResult(Result(passages, hits, tuple(notes)), tuple(at for at, _ in by_turns))
 
 
-def take_turns(lists: Sequence[Sequence[Passage]], *, k: int, by: str) -> list[tuple[int, Passage]]:
-    """Return the first passage of each list, then the second of each, with the list's position.
+def share_hits(k: int, *, indexes: int) -> list[int]:
+    """Return how many of k chunks or files each of several indexes gives; k indexes give some."""
+    return [k // indexes + (at < k % indexes) for at in range(min(indexes, k))]
 
-    They are of k files at most if `by` is "file", else of k chunks.
-    """
+
+def take_turns(lists: Sequence[Sequence[Passage]]) -> list[tuple[int, Passage]]:
+    """Return the first passage of each list, then the second of each, with the list's position."""
     longest = max(map(len, lists), default=0)
-    turns = [
+    return [
         (position, passages[at])
         for at in range(longest)
         for position, passages in enumerate(lists)
         if at < len(passages)
     ]
-    files: set[str] = set()
-    chunks = 0
-    for count, (_, passage) in enumerate(turns):
-        files.add(passage.uri)
-        chunks += len(passage.hits)
-        if (len(files) if by == "file" else chunks) > k:
-            return turns[:count]
-    return turns
 
 
 def _with_own_keys(passage: Passage, joint: JointSearcher) -> Passage:
