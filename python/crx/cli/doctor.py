@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import shutil
@@ -307,19 +308,23 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
 
 
 def _recommendation(status: Status, langs: Sequence[str]) -> Iterator[tuple[State, str]]:
-    """Name an embedder of the hub that reads the languages, if its authors found it better."""
+    """Name an embedder of the hub that reads the languages, if its authors found it better.
+
+    How long it would take follows from the speed that was measured of the present one.
+    """
     name = status.settings["embedder"]
     chunks = {**status.counts, "pending": status.counts["chunks"]}
-    seconds = remembered_seconds(status.settings.get("embedder_fingerprint", ""), chunks) or 0.0
-    found = find_better_embedder(
-        name, langs=langs, is_quick=lambda work: seconds * work <= LONGEST_EMBEDDING_S
-    )
+    seconds = remembered_seconds(status.settings.get("embedder_fingerprint", ""), chunks)
+    if seconds is None:
+        return
+    most = LONGEST_EMBEDDING_S / seconds if seconds else math.inf
+    found = find_better_embedder(name, langs=langs, most_times_slower=most)
     if found is None:
         return
     better, own = found
     figures = f"{better.score} in {own.benchmark} by its authors, and {name} {own.score}"
-    takes = f"; about {format_duration(seconds * (better.work or 1))} here" if seconds else ""
-    yield "ok", f"another embedder: hf:{better.repository} has {figures}{takes}"
+    takes = format_duration(seconds * better.times_slower(own))
+    yield "ok", f"another embedder: hf:{better.repository} has {figures}; about {takes} here"
 
 
 def _written_by(path: Path) -> str:

@@ -7,7 +7,7 @@ int8: measured for granite-97m and static embedders, for others computed from th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +33,10 @@ class KnownModel(NamedTuple):
     source: str
     work: float | None
 
+    def times_slower(self, other: KnownModel) -> float:
+        """Return how many times the work of another model a token takes."""
+        return (self.work or 1) / (other.work or 1)
+
 
 def known_models() -> list[KnownModel]:
     """Return all of them."""
@@ -41,11 +45,11 @@ def known_models() -> list[KnownModel]:
 
 
 def find_better_embedder(
-    name: str, *, langs: Iterable[str], is_quick: Callable[[float], bool]
+    name: str, *, langs: Iterable[str], most_times_slower: float
 ) -> tuple[KnownModel, KnownModel] | None:
     """Return the embedder that scores best where that of the name does, and what is known of both.
 
-    It reads all languages, and `is_quick` says whether it takes few enough times the work of e5.
+    It reads all languages, and takes at most so many times the work.
     """
     titles = {pin.model: normalize_name(pin.title) for pin in PINNED_WHEELS}
     name = name.partition("@")[0]
@@ -58,7 +62,7 @@ def find_better_embedder(
         for each in by_name.values()
         if (each.kind, each.benchmark) == ("embedder", own.benchmark)
         and (each.score or 0) > own.score
-        and is_quick(each.work or 1)
+        and each.times_slower(own) <= most_times_slower
         and (each.languages != "en" or set(langs) <= {"en"})
     ]
     return (max(better, key=lambda each: each.score or 0), own) if better else None
