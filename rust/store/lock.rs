@@ -102,7 +102,7 @@ mod tests {
             std::process::id()
         );
         assert!(message.starts_with(&start), "{message}");
-        let end = " seconds; wait for it to end, or stop it";
+        let end = " s; wait for it to end, or stop it";
         assert!(message.ends_with(end), "{message}");
         drop(first);
         Lock::take(folder.path()).unwrap();
