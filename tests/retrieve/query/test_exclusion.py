@@ -82,7 +82,9 @@ def test_options_that_documents_hold_are_named_together(index: crx.Index, tmp_pa
     )
 
 
-@pytest.mark.parametrize("query", ["budget NOT draft", "budget AND NOT draft"])
+@pytest.mark.parametrize(
+    "query", ["budget NOT draft", "budget AND NOT draft", "town budget NOT draft"]
+)
 def test_a_word_after_not_is_no_exclusion_and_a_note_says_so(index: crx.Index, query: str) -> None:
     assert index.search(query).notes == (
         '"NOT" is searched for as a word; -draft leaves out passages that hold it',
@@ -90,8 +92,12 @@ def test_a_word_after_not_is_no_exclusion_and_a_note_says_so(index: crx.Index, q
 
 
 @pytest.mark.parametrize(
-    "query", ["budget not draft", "BUDGET NOT DRAFT", "NOT draft", "the budget is NOT in the draft"]
-)
+    "query",
+    [
+        "budget not draft", "BUDGET NOT DRAFT", "NOT draft", "the budget is NOT in the draft",
+        "what is a NOT gate", "what must I NOT forget", "budget NOT draft?",
+    ],
+)  # fmt: skip
 def test_a_not_that_is_no_operator_is_not_told(index: crx.Index, query: str) -> None:
     assert index.search(query).notes == ()
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.retrieve.operators import parse_words
 from crx.retrieve.ports import DenseLeg, Found, Keys, LexicalLeg, TermIndex
+from crx.retrieve.query.spelling import find_function_words
 from crx.retrieve.search_state import ChunkRows, Search
 from crx.text.phrases import inner_words, normalize_text, occurs
 from crx.types import Note
@@ -25,8 +26,8 @@ _DEEPER = 4
 _DEEPEST = 40_000
 # Chunks in which an option is looked for: those of the whole query, which has its words.
 _OPTION_DEPTH = 50
-# Elsewhere an operator. The emphasised word of a question has more than one word after it.
-_NOT = re.compile(r"(?<=\S )NOT (\w[^\s\"]*|\"[^\"]+\")$")
+# An operator elsewhere, between words of a meaning of their own; questions emphasise the word.
+_NOT = re.compile(r"(.+?) (?:AND )?NOT (\w[\w-]*|\"[^\"]+\")")
 
 
 def parse_query(search: Search) -> Search:
@@ -35,8 +36,9 @@ def parse_query(search: Search) -> Search:
     An option of a command, such as `-crf`, is searched for if a document has it. A note says that
     `NOT draft` is no operator.
     """
-    if (negated := _NOT.search(search.query)) and not search.query.isupper():
-        note = f'"NOT" is searched for as a word; -{negated[1]} leaves out passages that hold it'
+    negated = None if search.query.isupper() else _NOT.fullmatch(search.query)
+    if negated and find_function_words(search.query, []).isdisjoint(negated[1].casefold().split()):
+        note = f'"NOT" is searched for as a word; -{negated[2]} leaves out passages that hold it'
         search = search.noting(Note(note, "query"))
     words = parse_words(search.query)
     if not words.excluded:
