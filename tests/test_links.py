@@ -34,6 +34,15 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", each).replace(" ", "-") for each in shown}
 
 
+@pytest.mark.parametrize("page", ["SECURITY.md", "RELIABILITY.md"])
+def test_every_test_that_a_promise_names_is_there(page: str) -> None:
+    named = set(re.findall(r"`([\w/]*test_\w+\.py)`", (ROOT / page).read_text(encoding="utf-8")))
+    assert named
+    assert {
+        each for each in named if not (ROOT / "tests" / each.removeprefix("tests/")).is_file()
+    } == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     dead = []
