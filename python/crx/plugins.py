@@ -120,11 +120,12 @@ def load_plugin(plugin: EntryPoint) -> Any:
         ) from None
 
 
-def load_shipped(group: str, name: str, *, address: str = "") -> Any:
+def load_shipped(group: str, name: str, *, address: str = "", option: str = "") -> Any:
     """Import what a package in the wheel of crx adds: a module or a name of it.
 
     Raises `MissingExtra` for a package that is missing, or is of another version than crx. If it
-    is for an `address`, the extra is that of its scheme.
+    is for an `address`, the extra is that of its scheme; the message names the address, or the
+    `option` that asked for it.
     """
     target, extra = SHIPPED[group][name]
     module, _, attribute = target.partition(":")
@@ -136,7 +137,7 @@ def load_shipped(group: str, name: str, *, address: str = "") -> Any:
     except (ImportError, AttributeError):
         fact = f"the package {module.partition('.')[0]} is of another version than crx"
     extra = SHIPPED[ENGINES].get(scheme_of(address), ("", extra))[1]
-    shown = without_password(address) or name
+    shown = without_password(address) or option or name
     raise MissingExtra(f'{shown}: {fact}; pip install "crx[{extra}]"', extra=extra)
 
 

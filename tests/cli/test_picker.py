@@ -220,4 +220,5 @@ def test_the_picker_wants_a_terminal_and_its_package(
         assert crx("search", "-i", *options) == Done(2, "", refused)
     monkeypatch.setitem(sys.modules, "crx_serve.picker.application", None)
     told = crx("search", "-i").err
-    assert 'is not installed; pip install "crx[picker]"' in told
+    assert told.startswith("crx: -i: the package ")
+    assert told.endswith(' is not installed; pip install "crx[picker]"\n')

@@ -369,7 +369,7 @@ def _pick(
         raise UsageError("-i wants a terminal")
     if os.environ.get("TERM") == "dumb":
         raise UsageError("-i moves the cursor, which this terminal cannot (TERM=dumb)")
-    run_picker = load_shipped("crx.pickers", "terminal")
+    run_picker = load_shipped("crx.pickers", "terminal", option="-i")
     with _open(index_path, settings) as index:
 
         def find(changed: Mapping[str, Any], query: str) -> list[Passage]:
@@ -389,7 +389,7 @@ def _search_everywhere(
     paths = read_own_indexes(os.environ)
     if not paths:
         raise UsageError('no index yet; "crx index PATH" makes one')
-    search_all = load_shipped("crx.joint", "search")
+    search_all = load_shipped("crx.joint", "search", option="-g")
     request = _request(query=query, **arguments)
     result, positions = search_all(paths, request, settings=settings)
     index_of = {id(each): paths[at] for each, at in zip(result.passages, positions, strict=True)}
