@@ -8,10 +8,9 @@ import threading
 from dataclasses import dataclass
 
 from crx.errors import BudgetSpent, UsageError
-from crx.services.service_usage import ServiceUsage
+from crx.services.service_usage import AMOUNT, ServiceUsage
 
 _MILLION = 1_000_000
-_AMOUNT = r"[0-9]+(\.[0-9]+)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ def parse_price(text: str) -> Price:
     A price that is left out equals that of input. Raises `UsageError` for anything else.
     """
     parts = text.split("/")
-    if len(parts) not in (2, 3, 5) or not all(re.fullmatch(_AMOUNT, part) for part in parts):
+    if len(parts) not in (2, 3, 5) or not all(re.fullmatch(AMOUNT, part) for part in parts):
         raise UsageError(
             f'"{text}": not a price; write dollars per million tokens like 1/5 or 1/5/0.1/1.25/2'
         )

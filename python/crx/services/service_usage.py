@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from crx.errors import UsageError
 
+# A number as it is written in an amount.
+AMOUNT = r"[0-9]+(\.[0-9]+)?"
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceUsage:
@@ -92,7 +95,7 @@ class Estimate:
 
 def parse_dollars(text: str) -> float:
     """Parse an amount like `$2` or `$0.50`; raise `UsageError` for anything else and for 0."""
-    if not re.fullmatch(r"\$[0-9]+(\.[0-9]+)?", text):
+    if not re.fullmatch(rf"\${AMOUNT}", text):
         raise UsageError(f"\"{text}\": not an amount in dollars; write it like '$2' or '$0.50'")
     dollars = float(text[1:])
     if dollars == 0:
