@@ -60,7 +60,7 @@ class LatestSearch:
         self._thread.join()
 
     def _run(self) -> None:
-        with contextlib.suppress(CrxError), self._interrupt:
+        with contextlib.suppress(CrxError, ValueError), self._interrupt:
             self._quick(_WARM_UP)
         while (query := self._next_query()) is not None:
             if not query.strip():
