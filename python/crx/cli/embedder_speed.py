@@ -120,7 +120,9 @@ def format_speed(kind: str, fingerprint: str) -> str:
 def estimate_speed(fingerprint: str, *, work: float) -> str:
     """Return the speed of an embedder that takes `work` times the work of one that was measured."""
     speed = _read_speeds().get(_name(fingerprint))
-    return f"about {speed / _CHUNK_TOKENS / work:,.0f} chunks/s" if speed else ""
+    if not speed:
+        return ""
+    return f"about {float(f'{speed / _CHUNK_TOKENS / work:.2g}'):,g} chunks/s"
 
 
 def _read_speeds() -> dict[str, float]:

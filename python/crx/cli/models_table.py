@@ -48,8 +48,9 @@ def print_models(
     print_line("on the Hugging Face Hub, with the figures of their authors:")
     measured = next((card for card, _ in models if card.name == _MEASURED), None)
     sources = list(dict.fromkeys(each.source for each in known if each.source))
+    head = ["name", "kind", "dimensions", "tokens", "licence", "languages", "score", "speed"]
     rows = [_known_row(each, measured, sources) for each in known]
-    print_text(format_table(rows, right=(2, 3, 7)))
+    print_text(format_table([head, *rows], right=(2, 3, 7)))
     print_line("; ".join(f"({at}) {source}" for at, source in enumerate(sources, 1)))
     print_note('"crx models pull NAME" fetches one, "crx models add FOLDER" adds your own')
 
