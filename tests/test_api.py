@@ -42,7 +42,7 @@ def test_another_name_is_an_attribute_error() -> None:
 UNNEEDED = {
     "crx.context.run",
     "crx.ingest.read",
-    "crx.jobs.open_workers",
+    "crx_engines.pools.open_workers",
     "importlib.metadata",
     "numpy.ma",
     "onnxruntime",
