@@ -116,7 +116,7 @@ class Settings:
         2.0, "run", "weight of the outline in BM25 if most of the best are source code", least=0
     )
     rank_outline_named: float = _setting(
-        6.0, "run", "the same if the query names the document of most of them", least=0
+        6.0, "run", "the same if all of the best are of the document that the query names", least=0
     )
     rank_dense_depth: int = _setting(
         150, "run", "chunks taken from the dense leg", least=0, untrusted=(0, 10_000)
