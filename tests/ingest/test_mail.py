@@ -209,6 +209,13 @@ def test_a_header_in_raw_bytes_is_in_the_encoding_of_the_text() -> None:
     assert read(source)[0].title == "Grüße 8bit"
 
 
+@pytest.mark.parametrize("charset", ["iso-2022-jp", "utf-8", ""])
+def test_a_header_in_the_bytes_of_iso_2022_is_decoded(charset: str) -> None:
+    head = "Subject: 会議の予定について\n".encode("iso-2022-jp")
+    declared = f"Content-Type: text/plain; charset={charset}\n".encode() if charset else b""
+    assert read(head + declared + b"\na")[0].title == "会議の予定について"
+
+
 def test_words_that_a_program_broke_are_whole() -> None:
     header = "Subject: x\nContent-Type: text/plain; format=flowed; DelSp=yes\n\n"
     text = "The light \nhou \nse is closed.\n> a quo \n> ted line \nmy answer\n-- \nAnn"

@@ -141,7 +141,9 @@ def _parts_of(part: Message) -> list[Message] | None:
 
 def decode_header(written: str, charset: str = "") -> str:
     """Return a header as one line, with its encoded words (RFC 2047) and raw bytes decoded."""
-    if _SURROGATE.search(written):
+    if "\x1b$" in written:  # ISO 2022, which is written in ASCII
+        charset = ""
+    if _SURROGATE.search(written) or "\x1b$" in written:
         written = _text(written.encode("utf-8", "surrogateescape"), charset)
     if "=?" not in written:
         return squeeze(written)
