@@ -75,6 +75,8 @@ def drop_furniture(pages: Sequence[list[PageLine]], *, body_size: float) -> list
     dropped = [
         _repeated_lines(found, number, counts, page_numbers) for number, found in enumerate(edges)
     ]
+    if not any(dropped):
+        return list(pages)
     for page, own in zip(pages, dropped, strict=True):
         worded = sum(len(_words(page[at])) >= _LEAST_WORDS for at in own)
         if len(own) == len(page) and worded >= _LEAST_LINES:
