@@ -33,6 +33,10 @@ pub enum Tag {
     DefinitionList,
     /// `dd`.
     Definition,
+    /// `mfrac`.
+    Fraction,
+    /// `msup`.
+    Power,
     /// Any other.
     Other,
 }
@@ -61,6 +65,8 @@ impl Tag {
             "ul" => Tag::BulletList,
             "dl" => Tag::DefinitionList,
             "dd" => Tag::Definition,
+            "mfrac" => Tag::Fraction,
+            "msup" => Tag::Power,
             _ => Tag::Other,
         }
     }
@@ -71,6 +77,15 @@ impl Tag {
             self,
             Tag::BulletList | Tag::NumberedList | Tag::DefinitionList
         )
+    }
+
+    /// Returns what stands between the parts of a formula; HTML shows it by their height alone.
+    pub fn operator(self) -> Option<&'static str> {
+        match self {
+            Tag::Fraction => Some("/"),
+            Tag::Power => Some("^"),
+            _ => None,
+        }
     }
 
     /// Returns true for what a table's cell contains if the table lays out a page.

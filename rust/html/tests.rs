@@ -93,6 +93,11 @@ fn readings_of_ruby_do_not_part_words() {
 fn formulas_and_labels_of_drawings_are_text() {
     let math = "<math><mi>E</mi><mo>=</mo><mi>m</mi><annotation>E=m</annotation></math>";
     assert_eq!(text(math), "E=m");
+    let half = "<p>a <math><mfrac><mn>1</mn> <mn>2</mn></mfrac></math> of";
+    assert_eq!(text(half), "a 1 / 2 of");
+    let square =
+        "<math><mfrac><msup><mi>x</mi><mn>2</mn></msup><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow>";
+    assert_eq!(text(square), "(x^2)/(a+b)");
     let labels = "<text>North quay</text><g><text>South <tspan>quay</tspan></text></g>";
     let drawing = format!("<p>a</p><svg><title>icon</title><style>x</style>{labels}</svg>");
     assert_eq!(text(&drawing), "a\n\nNorth quay\nSouth quay");

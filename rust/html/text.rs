@@ -10,6 +10,8 @@ use super::whitespace::{collapse, is_blank, normalize, squeeze};
 const INDENT: &str = "    ";
 /// Levels of definitions that are indented; a page could nest more and more.
 const DEEPEST: usize = 8;
+/// Nodes of a part of a formula that are looked at.
+const LOOKED_AT: usize = 64;
 
 /// The text of a page, which may be empty, and its headings in order.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,6 +46,27 @@ pub fn lay_out(
     page.finish()
 }
 
+/// An element whose content is being laid out.
+struct Open {
+    node: usize,
+    element: Element,
+    /// The parts of a formula so far.
+    parts: usize,
+    /// Whether it is such a part, in parentheses.
+    is_grouped: bool,
+}
+
+/// Returns whether an element has more than one text, but for white space, in its first nodes.
+fn is_several(tree: &Tree<'_>, node: usize) -> bool {
+    let nodes = &tree.nodes()[node..tree.nodes()[node].end];
+    let is_text = |content: &Content<'_>| match content {
+        Content::Text(text) => !text.trim().is_empty(),
+        Content::Element(_) => false,
+    };
+    let first = nodes.iter().take(LOOKED_AT);
+    first.filter(|each| is_text(&each.content)).count() > 1
+}
+
 /// The text so far, and the separator before the next piece: newlines, a bullet, a space.
 #[derive(Default)]
 struct Layout {
@@ -71,14 +94,11 @@ struct Layout {
 impl Layout {
     fn lay_out(&mut self, tree: &Tree<'_>, root: usize, left_out: &HashSet<usize>) {
         let nodes = tree.nodes();
-        let mut open: Vec<(usize, Element)> = Vec::new();
+        let mut open: Vec<Open> = Vec::new();
         let mut node = root;
         while node < nodes[root].end {
-            while let Some(&(last, element)) = open.last()
-                && nodes[last].end <= node
-            {
-                self.close(element);
-                open.pop();
+            while let Some(inner) = open.pop_if(|inner| nodes[inner.node].end <= node) {
+                self.leave(&inner);
             }
             match &nodes[node].content {
                 Content::Text(text) => {
@@ -89,15 +109,46 @@ impl Layout {
                     if element.is_dropped || element.is_hidden || left_out.contains(&node) {
                         node = nodes[node].end;
                     } else {
+                        let is_grouped = self.separate(open.last_mut(), || is_several(tree, node));
                         self.open(*element);
-                        open.push((node, *element));
+                        open.push(Open {
+                            node,
+                            element: *element,
+                            parts: 0,
+                            is_grouped,
+                        });
                         node += 1;
                     }
                 }
             }
         }
-        while let Some((_, element)) = open.pop() {
-            self.close(element);
+        while let Some(inner) = open.pop() {
+            self.leave(&inner);
+        }
+    }
+
+    /// Adds what stands before a part of a formula. Returns whether the part is in parentheses.
+    fn separate(&mut self, outer: Option<&mut Open>, is_several: impl Fn() -> bool) -> bool {
+        let Some((outer, operator)) =
+            outer.and_then(|outer| Some((&mut outer.parts, outer.element.tag.operator()?)))
+        else {
+            return false;
+        };
+        if *outer > 0 {
+            self.add(operator);
+        }
+        *outer += 1;
+        let is_grouped = is_several();
+        if is_grouped {
+            self.add("(");
+        }
+        is_grouped
+    }
+
+    fn leave(&mut self, inner: &Open) {
+        self.close(inner.element);
+        if inner.is_grouped {
+            self.add(")");
         }
     }
 

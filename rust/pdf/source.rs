@@ -230,9 +230,9 @@ impl PdfiumPage {
         let mut flags = 0;
         let mut matrix = Matrix::default();
         // SAFETY: as in `position`; PDFium writes at most as many bytes as it is told.
-        let (font_size, weight) = unsafe {
+        let (name_bytes, font_size, weight) = unsafe {
             (self.functions.loose_box)(self.handle(), at, &raw mut loose);
-            (self.functions.font_info)(
+            let name_bytes = (self.functions.font_info)(
                 self.handle(),
                 at,
                 name.as_mut_ptr().cast(),
@@ -241,6 +241,7 @@ impl PdfiumPage {
             );
             (self.functions.matrix)(self.handle(), at, &raw mut matrix);
             (
+                name_bytes as usize,
                 (self.functions.font_size)(self.handle(), at) as f32,
                 (self.functions.weight)(self.handle(), at),
             )
@@ -253,6 +254,8 @@ impl PdfiumPage {
             Turn::Slanted(_) => font_size.abs() * matrix.c.hypot(matrix.d),
             _ => (loose.top - loose.bottom).abs(),
         };
+        // A longer name is not written at all.
+        let name = &mut name[..name_bytes.min(FONT_NAME_BYTES)];
         name.make_ascii_lowercase();
         let named_bold = BOLD_NAMES
             .iter()
