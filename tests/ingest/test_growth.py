@@ -7,16 +7,18 @@ same characters again from many places.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import gzip
 import io
 import json
-import resource
+import re
 import sqlite3
 import struct
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -568,11 +570,22 @@ def memory(data: bytes, extension: str) -> int:
     """Return the bytes that a process grows by, at most, while it reads a file."""
 
     def read() -> int:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        # What the process has freed is given back, so that none of it is filled unseen.
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
+        before = status_bytes("VmRSS")
         seconds(data, extension)
-        return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        return status_bytes("VmHWM") - before
 
     return call_in_fork(read)
+
+
+def status_bytes(name: str) -> int:
+    """Return a number of bytes that Linux keeps of this process."""
+    found = re.search(rf"^{name}:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert found
+    return 1024 * int(found[1])
 
 
 def memory_growth(extension: str, inputs: Iterator[bytes]) -> float:
