@@ -389,7 +389,9 @@ impl Open {
 
     fn close(&mut self, runs: &mut Vec<Run>) {
         if !self.pieces.is_empty() {
-            let mut pieces = std::mem::take(&mut self.pieces);
+            // A copy has the room that it needs, and the next run grows in that of this one.
+            let mut pieces = self.pieces.clone();
+            self.pieces.clear();
             drop_spaces_within_words(&mut pieces);
             runs.push(Run(pieces));
             self.gaps = Gaps::default();
@@ -404,10 +406,14 @@ fn drop_spaces_within_words(pieces: &mut [(Piece, bool)]) {
     if pieces.len() <= LEAST_EVEN || !pieces.iter().any(|&(_, spaced)| spaced) {
         return;
     }
-    let steps: Vec<f32> = pieces
-        .windows(2)
-        .map(|pair| pair[0].0.step_to(&pair[1].0))
-        .collect();
+    let step = |pair: &[(Piece, bool)]| pair[0].0.step_to(&pair[1].0);
+    // Two steps of one pitch differ by no more than twice what each may; most type ends here.
+    let mut inner = pieces.windows(2).filter(|pair| !pair[1].1).map(step);
+    let first = inner.next().unwrap_or_default();
+    if inner.any(|step| (step - first).abs() > 2.0 * EVEN / (1.0 - EVEN) * first.abs()) {
+        return;
+    }
+    let steps: Vec<f32> = pieces.windows(2).map(step).collect();
     let in_words: Vec<f32> = steps
         .iter()
         .zip(&pieces[1..])
