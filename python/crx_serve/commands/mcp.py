@@ -16,6 +16,7 @@ from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import display_path, print_line, print_note, print_text
 from crx.config import require_inside
 from crx.errors import UsageError
+from crx_serve.heaps import limit_heaps
 from crx_serve.mcp.clients import (
     CLIENTS,
     McpClient,
@@ -76,6 +77,7 @@ def command(
     from crx_serve.mcp.stdio import run_stdio
 
     specs = folders or (str(existing_index(None)),)
+    limit_heaps()
     service = SearchService(open_indexes(specs, settings=parse_settings(assignments)))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _exit_at_once)

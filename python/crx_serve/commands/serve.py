@@ -22,6 +22,7 @@ from crx_serve.added_folders import FolderAdder
 from crx_serve.app import create_app
 from crx_serve.behind_proxy import UnderPath, parse_root_path
 from crx_serve.guard import Guard
+from crx_serve.heaps import limit_heaps
 from crx_serve.local_search import local_search_extension
 from crx_serve.local_socket import local_sockets
 from crx_serve.page.add_folder import add_folder_extension
@@ -154,8 +155,6 @@ def command(
     --watch, changed files are indexed while the server runs. Chunks that have no vector yet are
     embedded in the time that searches leave over, not on a battery.
     """
-    # Imported here, as every web framework: other commands do not wait for them.
-
     if keep_missing and not watched:
         raise UsageError("--keep-missing wants --watch")
     policy = make_policy(
@@ -165,6 +164,7 @@ def command(
     if addable and not policy.token:
         raise UsageError("--allow-add wants a token; set CRX_TOKEN or --token-file")
     specs = (*indexes, *more_indexes) or (str(existing_index(None)),)
+    limit_heaps()
     opened = open_indexes(specs, settings=parse_settings(assignments))
     watches = _make_watches(opened, keep_missing=keep_missing, quiet=quiet) if watched else {}
     embedders = [
