@@ -74,7 +74,7 @@ def test_an_index_is_private_and_holds_its_derived_folder(store: Store) -> None:
 
 
 def test_a_second_writer_is_told_who_writes(store: Store) -> None:
-    with pytest.raises(errors.Locked, match=r"notes\.crx: process \d+ on .* for \d+ seconds; wait"):
+    with pytest.raises(errors.Locked, match=r"notes\.crx: process \d+ on .* for \d+ s; wait"):
         Store.open(store.path, write=True)
 
 
