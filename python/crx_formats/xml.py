@@ -30,9 +30,11 @@ _RUNNING_SHARE = 2
 _TITLES = frozenset(("title", "head", "ti"))
 # Titles of a whole document in FictionBook and JATS.
 _OWN_TITLES = frozenset(("book-title", "article-title"))
-_DOCUMENT = re.compile(
-    r"<(?:\w+:)?(?:FictionBook|en-export|rss|feed|book|article|wordDocument)[\s>]"
+_DOCUMENTS = frozenset(
+    ("FictionBook", "en-export", "rss", "feed", "book", "article", "wordDocument")
 )
+# What the opening of such a file has, which is quicker to tell than its root.
+_DOCUMENT = re.compile(rf"<(?:\w+:)?(?:{'|'.join(sorted(_DOCUMENTS))})[\s>]")
 _OPENING = 2_000
 # Pictures in FictionBook and in Word.
 _BINARY = frozenset(("binary", "binData"))
@@ -51,14 +53,15 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text of a document, or other XML as it is written."""
     decoded = decode(data)
     written = _ENCODED.sub("><", decoded.text)
-    is_known = bool(_DOCUMENT.search(written[:_OPENING]))
-    root = _parse(written) if is_known or _may_be_document(written) else None
-    if root is None or not (is_known or _is_document(root, written)):
+    may_be = _DOCUMENT.search(written[:_OPENING]) or _may_be_document(written)
+    root = _parse(written) if may_be else None
+    builder = TextBuilder()
+    if root is not None and (local_name(root) in _DOCUMENTS or _is_document(root, written)):
+        _add_blocks(builder, root)
+    if root is None or not builder:
         text = without_data(decoded.text, name=name)
         yield Document(uri=name, text=text, metadata={**decoded.metadata(), "format": "text"})
         return
-    builder = TextBuilder()
-    _add_blocks(builder, root)
     own = (all_text(element) for element in root.iter() if local_name(element) in _OWN_TITLES)
     yield builder.build(name, title=next(own, ""), metadata={**decoded.metadata(), "format": "xml"})
 

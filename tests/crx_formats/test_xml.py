@@ -99,6 +99,18 @@ def test_data_malformed_xml_and_what_has_entities_are_as_written() -> None:
         assert read(written).text == written
 
 
+def test_data_with_elements_named_as_documents_are_and_what_has_no_text_are_as_written() -> None:
+    items = "".join(f'<article key="a{n}" value="hello"/>' for n in range(3))
+    priced = '<author>Gambardella</author><price currency="USD">44.95</price>'
+    for written in (
+        f"<config>{items}</config>",
+        f'<catalog><book id="bk101" genre="Computer">{priced}</book></catalog>',
+        '<?xml version="1.0"?><!-- <rss> --><book id="bk101"><author name="Gambardella"/></book>',
+        '<article key="a1" value="hello"/>',
+    ):
+        assert read(written).text == written
+
+
 @pytest.mark.parametrize(
     ("source", "title", "text"),
     [
