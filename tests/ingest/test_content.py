@@ -61,6 +61,24 @@ def test_a_word_document_may_embed_a_sheet() -> None:
     assert reader_by_content(both, ".xlsx", named="spreadsheet") == ""
 
 
+SHEETS_2003 = "urn:schemas-microsoft-com:office:spreadsheet"
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("export.php", f"<?php\n$head = '<?xml?><Workbook xmlns=\"{SHEETS_2003}\">';\n"),
+        (
+            "a.xslt",
+            f'<?xml version="1.0"?>\n<xsl:stylesheet xmlns:ss="{SHEETS_2003}"><Workbook/>\n',
+        ),
+    ],
+)
+def test_a_program_that_writes_workbooks_is_none(name: str, source: str) -> None:
+    (document,) = read_bytes(source.encode(), name=name)
+    assert document.text == source
+
+
 @pytest.mark.parametrize("extension", [".pages", ".vsdx", ".xmind", ".wpd", ".mobi"])
 def test_a_document_of_a_program_has_no_reader(extension: str) -> None:
     with pytest.raises(InputError, match=rf"no reader for \{extension}; save it"):

@@ -14,10 +14,13 @@ from crx.ingest.readers.decode import decode
 
 _PDF, _RTF, _ZIP = b"%pdf-", b"{\\rtf1", b"PK\3\4"
 _SQLITE = b"SQLite format 3\0"
-_HTML, _XML = (b"<!doctype html", b"<html"), b"<?"
-SNIFFED_BYTES = 1024
-# The namespace of Excel's XML of 2003.
-SHEETS_2003 = b"urn:schemas-microsoft-com:office:spreadsheet"
+_HTML, _XML = (b"<!doctype html", b"<html"), (b"<?xml", b"<?mso-application")
+_SNIFFED_BYTES = 1024
+# The start of Excel's XML of 2003: its root, which is the first element, and the namespace.
+SHEETS_2003 = re.compile(
+    rb"[\xef\xbb\xbf\s]*<\?(?:xml|mso-application)\b(?:[^<]|<(?!\w)){0,1000}"
+    rb"<(?:\w+:)?Workbook\b[^>]{0,1000}urn:schemas-microsoft-com:office:spreadsheet"
+)
 # Readers of formats that are no text as it stands.
 _BINARY = frozenset(
     {"docx", "epub", "legacy_office", "odf", "pdf", "pptx", "rtf", "spreadsheet", "sqlite"}
@@ -70,10 +73,10 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
         return "legacy_office"
     if data.startswith(_SQLITE):
         return "sqlite"
-    opening = data[:SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    opening = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if opening.startswith(_PDF):
         return "pdf"
-    if opening.startswith(_XML) and SHEETS_2003 in opening:
+    if SHEETS_2003.match(data):
         return "spreadsheet"
     if opening.startswith(_RTF):
         return "rtf"
@@ -90,7 +93,7 @@ def reader_by_content(data: bytes, extension: str, *, named: str) -> str:
 
 def _is_text(data: bytes) -> bool:
     try:
-        return bool(decode(data[:SNIFFED_BYTES]).text)
+        return bool(decode(data[:_SNIFFED_BYTES]).text)
     except InputError:
         return False
 
@@ -107,7 +110,7 @@ def _reader_of_text(data: bytes, opening: bytes, *, named: str) -> str:
 
 def _is_mail(data: bytes) -> bool:
     """Return True for the beginning of a message or of a mailbox."""
-    if POSTMARK.match(data[:SNIFFED_BYTES]):
+    if POSTMARK.match(data[:_SNIFFED_BYTES]):
         return True
     headers = _HEADERS.match(data[:_HEADERS_BYTES])
     names = {name.lower() for name in _HEADER_NAME.findall(headers[0])} if headers else set()

@@ -19,7 +19,7 @@ from crx.errors import InputError, MissingExtra, NothingToRead
 from crx.ingest.formats import suffix
 from crx.ingest.readers import sheet_values, sheet_xlsx, xml_package
 from crx.ingest.readers.binary import OLE
-from crx.ingest.readers.content import SHEETS_2003, SNIFFED_BYTES
+from crx.ingest.readers.content import SHEETS_2003
 from crx.ingest.readers.delimited import column_names
 from crx.ingest.readers.file_title import name_title, squeeze
 from crx.ingest.readers.left_out import LeftOut
@@ -51,7 +51,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
         data = _pack(data)
     if data.startswith((OLE, *_BIFF)) and not xml_package.is_encrypted(data):
         sheets, bad = _read_xls(data, left_out)
-    elif SHEETS_2003 in data[:SNIFFED_BYTES]:
+    elif SHEETS_2003.match(data):
         format_ = "xml"
         sheets, bad = load_format("crx.sheets", "excel_2003")(data), []
     else:
