@@ -7,7 +7,7 @@ from pdfs import pdf
 from sheets import ods, xlsx
 from zipped import docx, zipped
 
-from crx.errors import InputError
+from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.content import reader_by_content
 
@@ -77,6 +77,25 @@ SHEETS_2003 = "urn:schemas-microsoft-com:office:spreadsheet"
 def test_a_program_that_writes_workbooks_is_none(name: str, source: str) -> None:
     (document,) = read_bytes(source.encode(), name=name)
     assert document.text == source
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("plan.xlsx", InputError),
+        ("plan.docx", InputError),
+        ("plan.csv", InputError),
+        ("plans.zip", InputError),
+        ("plan.csv.gz", InputError),
+        ("plan.onnx", NotText),
+    ],
+)
+def test_a_pointer_of_git_lfs_is_no_document(name: str, kind: type[InputError]) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    with pytest.raises(InputError) as refused:
+        list(read_bytes(pointer, name=name))
+    assert type(refused.value) is kind
+    assert str(refused.value) == 'is a pointer of Git LFS; "git lfs pull" fetches the file'
 
 
 @pytest.mark.parametrize("extension", [".pages", ".vsdx", ".xmind", ".wpd", ".mobi"])

@@ -26,7 +26,7 @@ from crx.ingest.readers import (
     load_reader,
     scan,
 )
-from crx.ingest.readers.binary import describe_binary
+from crx.ingest.readers.binary import LFS_POINTER, describe_binary
 from crx.ingest.readers.decode import BinaryFile
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.find_reader import find_reader
@@ -150,6 +150,9 @@ def read_bytes(
     """
     budget = budget or ArchiveBudget(max_bytes)
     compression = suffix(name)
+    if data.startswith(LFS_POINTER):
+        is_read = compression in FORMATS or is_archive(compression) or is_claimed(compression)
+        raise (InputError if is_read else NotText)(f"is {describe_binary(data)}")
     if compression not in FORMATS:
         yield from _read_content(data, name, recognize, budget)
         return

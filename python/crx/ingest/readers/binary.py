@@ -8,6 +8,8 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 TNEF = b"\x78\x9f\x3e\x22"
 # The first bytes of PostScript: a program that draws pages, with fragments of words.
 POSTSCRIPT = b"%!PS"
+# The first bytes of the text that stands for a file until Git LFS has fetched it.
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _UNKNOWN = "a binary file"
 _ARCHIVE = "; unpack it to index what it contains"
 _BY_START = (
@@ -31,6 +33,7 @@ _BY_START = (
     (b"\xcf\xfa\xed\xfe", "a program (macOS)"),
     (b"\xca\xfe\xba\xbe", "a program (Java or macOS)"),
     (b"\0asm", "a program (WebAssembly)"),
+    (LFS_POINTER, 'a pointer of Git LFS; "git lfs pull" fetches the file'),
     (POSTSCRIPT, "PostScript; save it as PDF or text"),
     (OLE, "an old Office document; save it as PDF or text"),
     (b"OggS", "a recording (Ogg)"),
