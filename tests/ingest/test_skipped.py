@@ -399,6 +399,35 @@ def test_of_records_that_differ_in_numbers_alone_the_first_are_kept() -> None:
     assert document.text == named
 
 
+@pytest.mark.parametrize("name", ["a.geojson", "quay.zip#fens/TRACK.GPX"])
+def test_points_that_are_dropped_are_named(name: str) -> None:
+    points = [f'{{"lat": 54.{n:05}, "lon": -1.{n:04}}},\n' for n in range(300)]
+    (document,) = read_bytes("".join(points).encode(), name=name)
+    assert document.text == "".join(points[:16]) + "\n" * 284
+    assert document.metadata["left_out"] == ["points"]
+    assert document.metadata["left_out_reasons"] == [
+        "284 lines or items that differ in numbers alone"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("messages", "2031-02-03 12:00:{0:02} sluice {0} shut in 0.{0:04} s\n"),
+        ("server.log.1", "[ 123.{0:06}] sluice: opened\n"),
+        ("isbns", "978-3-16-{0:06}-1\n"),
+        ("prices.json", '{{"sku": 1{0:06}, "price": {0}.99}},'),
+        ("prices.yaml", "  - sku: 1{0:06}\n    price: {0}.99\n"),
+        ("stock.xml", '<item sku="{0}" price="{0}.50"/>\n'),
+    ],
+)
+def test_logs_prices_and_lists_of_identifiers_are_whole(name: str, line: str) -> None:
+    text = "".join(line.format(n) for n in range(300))
+    (document,) = read_bytes(text.encode(), name=name)
+    assert document.text == text
+    assert "left_out" not in document.metadata
+
+
 def test_a_vector_in_a_record_is_left_out() -> None:
     record = {"title": "Berth", "vector": [n / 8 for n in range(64)], "year": [1999, 2001]}
     (document,) = read_bytes(json.dumps(record).encode(), name="a.jsonl")

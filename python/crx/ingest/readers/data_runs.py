@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from itertools import chain
+
+from crx.ingest.readers.left_out import LeftOut
 
 _BETWEEN = r"[\s,;:\[\](){}MLHVCSQTAZmlhvcsqtaz]"
 _AFTER_DIGITS = rf"(?:\.\d{{0,30}})?(?:[eE][-+]?\d{{1,3}})?{_BETWEEN}+"
@@ -34,13 +37,17 @@ _LOCK_FILE = re.compile(
 )
 _LOCK_CHARS = 2_000
 _HASHED_REQUIREMENTS = re.compile(r"^[^#\n]{0,200}--hash=sha256:", re.MULTILINE)
-# Records that differ in numbers alone, such as the points of a track: what ends a line or an item,
+# Points that differ in numbers alone, in tracks, meshes and drawings: what ends a line or an item,
 # what is a number, and of how many items in a row the first are kept. An item repeats if one of the
 # eight before it has its words.
-_ITEM = re.compile(r"(?<=\n)|(?<=[}\]],)")
+_DRAWING = re.compile(
+    r"\.(?:dae|dxf|gcode|geojson|gpx|iges|igs|kml|nmea|obj|ply|step|stl|stp|svg|tcx|topojson|wrl"
+    r"|x3d|xyz)$",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"(?<=\n)|(?<=[}\]],)(?!\n)")
 _VALUE = re.compile(r"\b\d\w*|\b[0-9A-F]{2}\b")
 _MOST_APART, _FEWEST_ITEMS, _KEPT_ITEMS = 8, 64, 16
-_BYTES_A_DIGIT_OF_ITEMS = 10
 _SEARCH_INDEX = re.compile(
     r"(?:^|[/#])(?:search[-_]?index|lunr)[^/#]*\.(?:js|json)$", re.IGNORECASE
 )
@@ -53,10 +60,7 @@ _MINIFIED_BYTES_A_LINE = 500
 
 
 def without_data(text: str, *, name: str) -> str:
-    """Return a text without its runs of numbers, base64 and records that differ in numbers alone.
-
-    Of a lock file only the first lines are returned.
-    """
+    """Return a text without its runs of numbers and base64; of a lock file only the first lines."""
     text = without_base64(text, name=name)
     encoded = text.encode("utf-8")
     digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
@@ -64,8 +68,6 @@ def without_data(text: str, *, name: str) -> str:
         _SHORTEST_RUN in encoded.translate(_BYTES_OF_RUNS)
     ):
         text = _NUMBERS.sub(_newlines, text)
-    if digits * _BYTES_A_DIGIT_OF_ITEMS > len(encoded):
-        text = _without_repeated(text)
     return text
 
 
@@ -82,26 +84,24 @@ def without_base64(text: str, *, name: str) -> str:
     return text
 
 
-def _without_repeated(text: str) -> str:
-    """Return a text without the later ones of many items that differ in numbers alone."""
-    kept: list[str] = []
-    run: list[str] = []
+def keep_first_points(text: str, left_out: LeftOut, *, name: str) -> str:
+    """Return a track, mesh or drawing with the first ones of many points, other texts whole."""
+    if not _DRAWING.search(name):
+        return text
+    runs: list[list[str]] = [[]]
     recent: deque[str] = deque(maxlen=_MOST_APART)
-
-    def end_run() -> None:
-        repeated = len(run) >= _FEWEST_ITEMS
-        kept.extend(run[:_KEPT_ITEMS] if repeated else run)
-        kept.append("\n" * "".join(run[_KEPT_ITEMS:]).count("\n") if repeated else "")
-        run.clear()
-
     for item in _ITEM.split(text):
         words = _VALUE.sub("0", item)
         if words not in recent:
-            end_run()
-        run.append(item)
+            runs.append([])
+        runs[-1].append(item)
         recent.append(words)
-    end_run()
-    return "".join(kept)
+    if long := [run for run in runs if len(run) >= _FEWEST_ITEMS]:
+        dropped = sum(map(len, long)) - _KEPT_ITEMS * len(long)
+        left_out.add("points", f"{dropped:,} lines or items that differ in numbers alone")
+    for run in long:
+        run[_KEPT_ITEMS:] = "\n" * "".join(run[_KEPT_ITEMS:]).count("\n")
+    return "".join(chain.from_iterable(runs))
 
 
 def is_search_index(data: bytes, *, name: str) -> bool:

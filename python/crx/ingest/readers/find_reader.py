@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.formats import suffix
-from crx.ingest.readers import Reader, load_reader, reader_for, reader_name
+from crx.ingest.readers import Reader, data_runs, load_reader, reader_for, reader_name
 from crx.ingest.readers.binary import POSTSCRIPT
 from crx.ingest.readers.content import UNREADABLE, reader_by_content
-from crx.ingest.readers.data_runs import is_minified, is_search_index, without_data
 from crx.ingest.readers.decode import BinaryFile, decode
 from crx.ingest.readers.escapes import decode_escapes
+from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.structure import structure
 from crx.plugins import load_format
 from crx.types import Document
@@ -22,7 +22,7 @@ def find_reader(data: bytes, *, name: str) -> Reader:
 
     Raises `InputError` for a format without a reader, `NotText` for what programs generate.
     """
-    if is_search_index(data, name=name):
+    if data_runs.is_search_index(data, name=name):
         raise NothingToRead("is a search index")
     extension = suffix(name)
     named = reader_name(extension)
@@ -30,7 +30,7 @@ def find_reader(data: bytes, *, name: str) -> Reader:
     own = reader_for(extension)
     if own is not None and not named:
         return own
-    if is_minified(data, extension):
+    if data_runs.is_minified(data, extension):
         raise NotText("is minified code")
     if by_content := reader_by_content(data, extension, named=named):
         return load_reader(by_content)
@@ -50,7 +50,9 @@ class _UnclaimedReader:
         if data.startswith(POSTSCRIPT):
             raise BinaryFile("is PostScript")
         decoded = decode(data)
-        text = without_data(decode_escapes(decoded.text), name=name)
+        left_out = LeftOut()
+        text = data_runs.without_data(decode_escapes(decoded.text), name=name)
+        text = data_runs.keep_first_points(text, left_out, name=name)
         if page := load_format("crx.recognizers", "man")(decoded, name=name):
             yield page
             return
@@ -60,6 +62,6 @@ class _UnclaimedReader:
             uri=name,
             text=text,
             title="",
-            metadata={**decoded.metadata(), "format": format_},
+            metadata={**decoded.metadata(), **left_out.metadata(), "format": format_},
             marks=marks,
         )
