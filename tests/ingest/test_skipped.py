@@ -416,9 +416,14 @@ def test_points_that_are_dropped_are_named(name: str) -> None:
         ("messages", "2031-02-03 12:00:{0:02} sluice {0} shut in 0.{0:04} s\n"),
         ("server.log.1", "[ 123.{0:06}] sluice: opened\n"),
         ("isbns", "978-3-16-{0:06}-1\n"),
+        ("isbns", "978316{0:07}\n"),
+        ("orders.json", "1{0:04}, "),
         ("prices.json", '{{"sku": 1{0:06}, "price": {0}.99}},'),
         ("prices.yaml", "  - sku: 1{0:06}\n    price: {0}.99\n"),
         ("stock.xml", '<item sku="{0}" price="{0}.50"/>\n'),
+        ("indicators.txt", "{0:064x}\n"),
+        ("indicators", "{0:096x}\n"),
+        ("indicators.ioc", "{0:#066x}\n"),
     ],
 )
 def test_logs_prices_and_lists_of_identifiers_are_whole(name: str, line: str) -> None:
@@ -432,6 +437,13 @@ def test_a_vector_in_a_record_is_left_out() -> None:
     record = {"title": "Berth", "vector": [n / 8 for n in range(64)], "year": [1999, 2001]}
     (document,) = read_bytes(json.dumps(record).encode(), name="a.jsonl")
     assert document.text == "title: Berth, year: 1999, year: 2001"
+
+
+def test_a_note_that_shows_a_requirement_with_a_hash_is_whole() -> None:
+    line = f"    pad==1.0 --hash=sha256:{1:064}\n"
+    for note in (f"Write for example\n{line}" + "Then the rest.\n" * 200, "# a comment\n" * 200):
+        (document,) = read_bytes(note.encode(), name="pins.txt")
+        assert document.text == note
 
 
 def test_of_requirements_with_hashes_the_first_lines_are_read() -> None:

@@ -24,8 +24,13 @@ _BYTES_OF_RUNS = bytes(
     ord("x" if n > 127 or re.match(rf"[-+.\deE]|{_BETWEEN}", chr(n)) else " ") for n in range(256)
 )
 _SHORTEST_RUN = b"x" * 2 * 32
-# Lines of base64, such as keys and files that are pasted, after the newline that is looked for.
-_BASE64 = re.compile(r"\n(?:[A-Za-z0-9+/]{60,200}={0,2}\n){8,}")
+# Numbers of books, orders or telephones, which people search.
+_IDENTIFIERS = re.compile(r"(?:\d{5,30}[\s,;\[\](){}]+)+")
+# Lines of base64, such as keys and files that are pasted, after the newline that is looked for. Of
+# hexadecimal digits, 64, 96 or 128 are a hash.
+_BASE64 = re.compile(
+    r"\n(?:(?!(?:0x)?(?:[0-9a-fA-F]{32}){2,4}\n)[A-Za-z0-9+/]{60,200}={0,2}\n){8,}"
+)
 # Bytes for each digit and each blank of a text at most and at least that is looked through: to
 # look takes as long as to read, and few texts have such data.
 _BYTES_A_DIGIT, _BYTES_A_BLANK = 5, 20
@@ -36,7 +41,10 @@ _LOCK_FILE = re.compile(
     re.IGNORECASE,
 )
 _LOCK_CHARS = 2_000
-_HASHED_REQUIREMENTS = re.compile(r"^[^#\n]{0,200}--hash=sha256:", re.MULTILINE)
+# A line of requirements that is no comment, and a hash. If packages have hashes, each has one on a
+# line below it, and so at least a third of the lines do.
+_REQUIREMENT = re.compile(r"^[ \t]*[^\s#]", re.MULTILINE)
+_HASH = re.compile(r"--hash=\w+:[0-9a-f]{64}")
 # Points that differ in numbers alone, in tracks, meshes and drawings: what ends a line or an item,
 # what is a number, and of how many items in a row the first are kept. An item repeats if one of the
 # eight before it has its words.
@@ -61,7 +69,7 @@ _MINIFIED_BYTES_A_LINE = 500
 
 def without_data(text: str, *, name: str) -> str:
     """Return a text without its runs of numbers and base64; of a lock file only the first lines."""
-    text = without_base64(text, name=name)
+    text = without_base64(cut_lock_file(text, name=name))
     encoded = text.encode("utf-8")
     digits = len(encoded) - len(encoded.translate(None, b"0123456789"))
     if digits * _BYTES_A_DIGIT > len(encoded) and (
@@ -71,13 +79,19 @@ def without_data(text: str, *, name: str) -> str:
     return text
 
 
-def without_base64(text: str, *, name: str) -> str:
-    """Return a text without lines of base64; of a lock file only the first lines."""
-    if len(text) > _LOCK_CHARS and (
-        _LOCK_FILE.search(name)
-        or (name.lower().endswith(".txt") and _HASHED_REQUIREMENTS.search(text, 0, _LOCK_CHARS))
-    ):
-        return text[: text.rfind("\n", 0, _LOCK_CHARS) + 1] or text[:_LOCK_CHARS]
+def cut_lock_file(text: str, *, name: str) -> str:
+    """Return the first lines of a lock file or of requirements with hashes, other texts whole."""
+    opening = text[:_LOCK_CHARS]
+    is_hashed = name.lower().endswith(".txt") and (
+        0 < len(_REQUIREMENT.findall(opening)) <= 3 * len(_HASH.findall(opening))
+    )
+    if text == opening or not (is_hashed or _LOCK_FILE.search(name)):
+        return text
+    return opening[: opening.rfind("\n") + 1] or opening
+
+
+def without_base64(text: str) -> str:
+    """Return a text without lines of base64; lists of hashes are kept."""
     encoded = text.encode("utf-8")
     if (len(encoded) - len(encoded.translate(None, b" "))) * _BYTES_A_BLANK < len(encoded):
         text = _BASE64.sub(_newlines, f"\n{text}")[1:]
@@ -117,4 +131,4 @@ def is_minified(data: bytes, extension: str) -> bool:
 
 
 def _newlines(run: re.Match[str]) -> str:
-    return "\n" * run[0].count("\n") or " "
+    return run[0] if _IDENTIFIERS.fullmatch(run[0]) else "\n" * run[0].count("\n") or " "

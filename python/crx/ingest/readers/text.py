@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from crx.ingest.readers.data_runs import without_base64
+from crx.ingest.readers.data_runs import cut_lock_file, without_base64
 from crx.ingest.readers.decode import decode
 from crx.ingest.readers.headings import (
     Heading,
@@ -47,7 +47,7 @@ _CONTENTS_GAP = 60  # characters at most between entries of a table of contents
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text with its sections."""
     decoded = decode(data)
-    text = without_base64(_COLOURS.sub("", decoded.text), name=name)
+    text = without_base64(cut_lock_file(_COLOURS.sub("", decoded.text), name=name))
     metadata = {**decoded.metadata(), "format": "text"}
     if len(text) > LARGEST:
         metadata["unstructured"] = f"larger than {LARGEST:,} characters"
