@@ -574,6 +574,15 @@ class TestJsonLines:
         ):
             next(documents)
 
+    def test_a_bad_item_of_an_array_is_named_by_its_number_among_the_records(self) -> None:
+        items = b'[{"id": 1, "text": "a"},\n\n\n{"id": 1, "text": "b"}, null]'
+        documents = read_bytes(items, name="x.jsonl")
+        assert next(documents).uri == "x.jsonl#1"
+        with pytest.raises(
+            InputError, match=r"^record 2: id '1' was there before; record 3: is no JSON object"
+        ):
+            next(documents)
+
     def test_records_without_a_text_are_lines_of_one_document(self) -> None:
         log = '{"at": 3, "error": {"msg": "winch\\u0021"}, "none": null}\n'
         chat = '{"role": "user", "content": [{"text": "Repair\\n\\nit, \\u0141ukasz"}]}\n'
@@ -595,6 +604,9 @@ class TestJsonLines:
             ('{\n "text": "dab"\n}\n{\n "text": "ray"\n}', {"1": "dab", "2": "ray"}),
             ('At noon\n{"msg": "dab"}\n', {"": "At noon\nmsg: dab"}),
             ("{'text': 'dab'}\n", {"": "{'text': 'dab'}"}),
+            ('[1, "dab", "bay"]\n[2, "ray", "quay"]\n', {"": "1, dab, bay\n2, ray, quay"}),
+            ('[[1, "dab"],\n [2, "ray"]]', {"": "1, dab\n2, ray"}),
+            ('[{"at": 1}, {"at": 2}]\n[{"at": 3}]', {"": "at: 1\nat: 2\nat: 3"}),
         ],
     )  # fmt: skip
     def test_what_has_no_text_costs_no_other_record(

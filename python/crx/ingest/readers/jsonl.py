@@ -2,7 +2,7 @@
 
     {"id", "title"?, "text", "lang"?, "chunks"?: [[start, end], ...], "metadata"?: {...}}
 
-`doc_id` is another name of `id`. A record's URI is `<file>#<id>`, or `<file>#<line>` without an id.
+`doc_id` is another name of `id`. A record's URI is `<file>#<id>`, or `<file>#<number>` without one.
 Other fields that contain a text, a number or a boolean become metadata too.
 
 The documents of all good lines are yielded first; then one `InputError` names the bad lines. A
@@ -11,7 +11,7 @@ has no other is its fields as `name: value`.
 
 A file whose first record has no "text", or that has no record, is a log, a chat or other data: one
 document, with the fields of each record. A last line that is half written is left out of both.
-Arrays of records and records of several lines are read as lines.
+Arrays of records and records of several lines are read as lines, an array of values as a record.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ _DECODER = json.JSONDecoder()
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield one document a line, then raise `InputError` if any line was bad."""
-    lines = _as_lines(data.removeprefix(b"\xef\xbb\xbf"))
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    lines = _as_lines(data)
+    unit = "line" if lines is data else "record"
     if not _is_json(last := lines[lines.rfind(b"\n") + 1 :]):
         lines = lines[: len(lines) - len(last)]
     if _is_foreign(lines):
@@ -66,7 +68,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
             if document.uri in uris:
                 raise InputError(f"id {document.uri[len(name) + 1 :]!r} was there before")
         except InputError as why:
-            bad.append(f"line {number}: {why}")
+            bad.append(f"{unit} {number}: {why}")
         else:
             uris.add(document.uri)
             yield document
@@ -95,7 +97,8 @@ def _as_lines(data: bytes) -> bytes:
         at = 0
         while at < len(text):
             record, end = _DECODER.raw_decode(text, at)
-            records += record if isinstance(record, list) else [record]
+            is_array = isinstance(record, list) and isinstance(next(iter(record), 0), dict | list)
+            records += record if is_array else [record]
             at = end
             while text[at : at + 1].isspace():
                 at += 1
