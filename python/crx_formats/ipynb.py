@@ -15,7 +15,7 @@ import orjson
 
 from crx.errors import InputError, NothingToRead
 from crx.ingest.readers import markdown
-from crx.ingest.readers.decode import without_embedded
+from crx.ingest.readers.decode import TERMINAL_CODES, without_embedded
 from crx.ingest.readers.headings import Heading
 from crx.ingest.readers.html import read_page
 from crx.ingest.readers.left_out import LeftOut
@@ -25,7 +25,6 @@ from crx.types import Document, Scalar
 extensions = (".ipynb",)
 
 _OUTPUT_CHARS = 2000  # of one cell; more is data that was printed
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # colours of a terminal
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:
@@ -69,7 +68,7 @@ def _outputs(outputs: Any) -> str:
     if not isinstance(outputs, list):
         return ""
     shown = (_shown(output) for output in outputs if isinstance(output, dict))
-    return _ESCAPES.sub("", "\n".join(filter(None, shown)))[:_OUTPUT_CHARS]
+    return re.sub(TERMINAL_CODES, "", "\n".join(filter(None, shown)))[:_OUTPUT_CHARS]
 
 
 def _shown(output: dict[str, Any]) -> str:

@@ -202,7 +202,7 @@ def test_a_control_of_terminals_makes_no_text_binary(control: str) -> None:
 
 
 def test_colours_of_a_terminal_are_no_text() -> None:
-    (document,) = read_bytes(b"\x1b[1;31mWARN\x1b[0m tar\n", name="a.log")
+    (document,) = read_bytes(b"\x1b[2K\x1b[1;31mWARN\x1b[0m tar\n", name="a.log")
     assert document.text == "WARN tar\n"
 
 

@@ -19,7 +19,6 @@ MARKUP = {
 }  # fmt: skip
 # Extensions of compressed files, behind that of what they hold.
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
-_COMPRESSION = re.compile(r"\.(?:gz|bz2|xz|zst)$", re.IGNORECASE)
 # Extensions of archives, each with that of the compression around a tar file.
 ARCHIVES = {
     ".zip": "",
@@ -59,7 +58,8 @@ def path_names(uri: str) -> tuple[str, ...]:
     *folders, name = re.split("[/#]", uri)
     if not _EXTENSION.search(name) and ("#" in uri or not folders):
         return ()
-    stem = _COMPRESSION.sub("", name)
+    compression = suffix(name)
+    stem = name[: -len(compression)] if compression in COMPRESSIONS else name
     stem = _EXTENSION.sub("", stem) or stem
     names = [*folders[-1:], stem]
     parts = [_GLUED.sub(" ", name) for name in names]

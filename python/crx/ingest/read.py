@@ -19,7 +19,7 @@ from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
 from crx.ingest.document_bounds import bound_document
 from crx.ingest.file_kinds import DEFAULT_MAX_BYTES, failure_reason, is_archive, is_empty
-from crx.ingest.formats import ARCHIVES, LANGUAGES, suffix
+from crx.ingest.formats import ARCHIVES, COMPRESSIONS, LANGUAGES, suffix
 from crx.ingest.paths import uri_of
 from crx.ingest.readers import (
     is_claimed,
@@ -120,14 +120,9 @@ def _unzstd(data: bytes, size: int) -> bytes:
     return bytes(content[:size])
 
 
-FORMATS: dict[str, Callable[[bytes, int], bytes]] = {
-    ".gz": _gunzip,
-    ".bz2": _bunzip2,
-    ".xz": _unxz,
-    ".zst": _unzstd,
-}
-
-
+FORMATS: dict[str, Callable[[bytes, int], bytes]] = dict(
+    zip(COMPRESSIONS, (_gunzip, _bunzip2, _unxz, _unzstd), strict=True)
+)
 _PROGRAMS = frozenset(LANGUAGES.values())
 
 

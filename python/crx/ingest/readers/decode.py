@@ -124,8 +124,8 @@ _DOTLESS = re.compile(b"[\xdd\xfd]")
 _CEDILLA = re.compile(b"[\xde\xfe]")
 _ETH = re.compile(b"[\xd0\xf0]")
 _ACUTE = re.compile(b"[\xc1\xc6\xc9\xcd\xda\xe1\xe6\xe9\xed\xfa]")
-# Colours of a terminal, which no detector expects.
-_COLOURS = re.compile(rb"\x1b\[[\d;]*m")
+# Colours and other codes of a terminal, which are no text, and which no detector expects.
+TERMINAL_CODES = r"\x1b\[[\d;]*[A-Za-z]"
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -366,7 +366,7 @@ def _legacy(data: bytes) -> Decoded:
     sample = _beyond_ascii(data, _SAMPLE)
     if len(data) > _SAMPLE:  # not to the middle of a character
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    found = detect_encodings(_COLOURS.sub(b"", sample.replace(b"\0", b"")))
+    found = detect_encodings(re.sub(TERMINAL_CODES.encode(), b"", sample.replace(b"\0", b"")))
     if not found:
         raise BinaryFile("is a binary file")
     encoding = _likeliest(_beyond_ascii(sample, _JUDGED), found)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crx.ingest.readers.data_runs import cut_lock_file, without_base64
-from crx.ingest.readers.decode import decode
+from crx.ingest.readers.decode import TERMINAL_CODES, decode
 from crx.ingest.readers.headings import (
     Heading,
     find_capitals,
@@ -29,7 +29,6 @@ extensions = (".txt", ".text", ".log")
 
 # A longer text is a log or a dump; its headings would take long to find and help little.
 LARGEST = 20_000_000
-_COLOURS = re.compile(r"\x1b\[[\d;]*m")  # of a terminal
 _GAP = re.compile(r"\n| {3,}")
 # Lines of an opening that look like a title and are none.
 _NO_TITLE = re.compile(
@@ -47,7 +46,8 @@ _CONTENTS_GAP = 60  # characters at most between entries of a table of contents
 def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the text with its sections."""
     decoded = decode(data)
-    text = without_base64(cut_lock_file(_COLOURS.sub("", decoded.text), name=name))
+    text = re.sub(TERMINAL_CODES, "", decoded.text)
+    text = without_base64(cut_lock_file(text, name=name))
     metadata = {**decoded.metadata(), "format": "text"}
     if len(text) > LARGEST:
         metadata["unstructured"] = f"larger than {LARGEST:,} characters"
