@@ -100,6 +100,12 @@ def test_a_log_in_two_encodings_is_read_line_by_line() -> None:
     assert decode(log).text == "".join(lines)
 
 
+def test_the_second_encoding_of_a_log_may_begin_late() -> None:
+    german, text = "Die Fähre fährt um 9 Uhr\n", "Die Schleuse ist geöffnet und läuft\n"
+    log = german.encode("utf-8") * 8_000 + text.encode("cp1252") * 3_000
+    assert decode(log).text == german * 8_000 + text * 3_000
+
+
 def test_utf_16_that_was_cut_within_a_letter_is_read_up_to_there() -> None:
     decoded = decode("Crème brûlée à volonté\n".encode("utf-16-le") + b"\n")
     assert (decoded.text, decoded.undecodable) == ("Crème brûlée à volonté\n\ufffd", 1)

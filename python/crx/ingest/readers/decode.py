@@ -180,7 +180,7 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
         or _unmarked(data)
         or _declared(data, declared)
         or _damaged(data)
-        or _by_turns(data)
+        or _mixed_lines(data)
         or _legacy(data)
     )
     text = without_embedded(normalize(decoded.text))
@@ -339,16 +339,12 @@ def _damaged(data: bytes) -> Decoded | None:
     return Decoded(text, "utf-8", lost) if lost * 20 < beyond else None
 
 
-def _by_turns(data: bytes) -> Decoded | None:
+def _mixed_lines(data: bytes) -> Decoded | None:
     """Decode a log that programs wrote in UTF-8 and another encoding, line by line.
 
     In a text of another encoding hardly a line would be UTF-8.
     """
-    lines = [
-        line
-        for line in _beyond_ascii(data, _SAMPLE).splitlines(keepends=True)
-        if not line.isascii()
-    ]
+    lines = [line for line in data.splitlines(keepends=True) if not line.isascii()]
     others = [line for line in lines if _utf8(line) is None]
     if len(others) * 2 > len(lines):
         return None
