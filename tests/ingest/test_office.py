@@ -221,6 +221,8 @@ def test_a_document_that_is_within_itself_without_end_is_left_out() -> None:
 
 
 RUN = "<w:r><w:t>%s</w:t></w:r>"
+HIDDEN = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>no</w:t></w:r>"
+BOX = "<w:pict><w:txbxContent><w:p>%s</w:p></w:txbxContent></w:pict>"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +230,9 @@ RUN = "<w:r><w:t>%s</w:t></w:r>"
     [
         (f"<w:p>{RUN % 'tar'}<w:r><w:br w:type='page'/></w:r>{RUN % 'rope'}</w:p>", "tar\nrope"),
         (f"<w:p><w:r><w:br w:type='column'/></w:r>{RUN % 'tar'}</w:p>", "tar"),
-        (f"<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>no</w:t></w:r>{RUN % 'tar'}</w:p>", "tar"),
+        (f"<w:p>{HIDDEN}{RUN % 'tar'}</w:p>", "tar"),
+        (f"<w:p><w:r>{BOX % HIDDEN}<w:t>tar</w:t></w:r></w:p>", "tar"),
+        (f"<w:p><w:r><w:vanish/>{BOX % (RUN % 'no')}<w:t>no</w:t></w:r>{RUN % 'tar'}</w:p>", "tar"),
         (f"<w:p><w:num>{RUN % '1'}</w:num><w:den>{RUN % '2'}</w:den></w:p>", "1/2"),
         (
             "<w:p><w:ddList><w:result w:val='1'/><w:listEntry w:val='oak'/>"
@@ -275,15 +279,33 @@ def test_slides_are_in_the_order_of_the_presentation_and_keep_their_own_sections
     assert spans(document, "heading") == {"Roads": first}
 
 
-def test_paragraphs_of_a_slide_have_their_automatic_numbers() -> None:
-    def item(text: str, kind: str, level: int) -> str:
-        auto = f'<a:buAutoNum type="{kind}" startAt="2"/>'
-        return f'<a:p><a:pPr lvl="{level}">{auto}</a:pPr><a:r><a:t>{text}</a:t></a:r></a:p>'
+def item(kind: str = "", level: int = 0, start: int = 1) -> str:
+    """Return a paragraph of a slide with a number of a kind, "" for one without a number."""
+    auto = f'<a:buAutoNum type="{kind}" startAt="{start}"/>' if kind else "<a:buNone/>"
+    return f'<a:p><a:pPr lvl="{level}">{auto}</a:pPr><a:r><a:t>oak</a:t></a:r></a:p>'
 
-    tar = item("tar", "arabicPeriod", 0)
-    body = tar + item("oak", "alphaLcParenBoth", 1) + tar + shape("plain")
+
+TAR = item("arabicPeriod")
+
+
+@pytest.mark.parametrize(
+    ("body", "numbers"),
+    [
+        (item("arabicPeriod", start=2) * 2, ["2.", "3."]),
+        (TAR + item("alphaLcParenBoth", 1) + TAR, ["1.", "(a)", "2."]),
+        (TAR + item(level=1) + TAR, ["1.", "", "2."]),
+        (TAR + item() + TAR, ["1.", "", "1."]),
+        (TAR + item("alphaLcParenR") + TAR, ["1.", "a)", "1."]),
+        (TAR + item("arabicPeriod", start=5) + TAR, ["1.", "5.", "1."]),
+        ((item("romanLcPeriod", 1) + TAR) * 2, ["i.", "1.", "i.", "2."]),
+        (item("romanLcPeriod", 1) + item() + item("romanLcPeriod", 1), ["i.", "", "i."]),
+        (TAR + "<a:p/>" + TAR, ["1.", "2."]),
+    ],
+)
+def test_paragraphs_of_a_slide_have_their_automatic_numbers(body: str, numbers: list[str]) -> None:
     slides = pptx({"1": shape("tar").replace("<a:p>", f"{body}<a:p>", 1)}, notes={})
-    assert one(slides, "a.pptx").text.startswith("2. tar\n(b) oak\n3. tar")
+    lines = one(slides, "a.pptx").text.split("\n")
+    assert [line.removesuffix("oak").strip() for line in lines if "oak" in line] == numbers
 
 
 def test_an_open_document_text_has_headings_lists_tables_and_notes() -> None:

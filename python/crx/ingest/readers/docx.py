@@ -117,6 +117,7 @@ class _Paragraph:
     number: str
     parts: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    is_hidden: bool = False  # the run that is being read
 
 
 class _BodyReader:
@@ -143,7 +144,6 @@ class _BodyReader:
         self._paragraphs: list[_Paragraph] = []
         self._tables = OpenTables()
         self._page = 0
-        self._is_hidden = False  # the run that is being read
         self._breaks = 0  # page breaks within the block that is being read
         self._labels: dict[str, dict[str, str]] = {notes: {} for notes in _NOTES.values()}
 
@@ -187,12 +187,13 @@ class _BodyReader:
             self._add_run(name, element)
 
     def _add_run(self, name: str, element: Element) -> None:
-        parts = self._paragraphs[-1].parts
+        *around, paragraph = self._paragraphs
+        parts = paragraph.parts
         if name == "r":
-            self._is_hidden = False
+            paragraph.is_hidden = any(each.is_hidden for each in around)
         elif name == "vanish":
-            self._is_hidden = _is_on(element)
-        elif self._is_hidden:
+            paragraph.is_hidden = _is_on(element)
+        elif paragraph.is_hidden:
             return
         elif name == "t":
             parts.append(element.text or "")
@@ -203,9 +204,9 @@ class _BodyReader:
         elif name in _NOTES:
             parts.append(f"[{self._label_of_note(_NOTES[name], attribute(element, 'id'))}]")
         elif name in _EMBEDDED:
-            self._paragraphs[-1].lines += self._linked_lines(attribute(element, _EMBEDDED[name]))
+            paragraph.lines += self._linked_lines(attribute(element, _EMBEDDED[name]))
         elif text := description(element):
-            self._paragraphs[-1].lines.append(text)
+            paragraph.lines.append(text)
 
     def _label_of_note(self, notes: str, id_: str) -> str:
         """Return the number of a note, counted in the order of the references."""

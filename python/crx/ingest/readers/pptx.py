@@ -127,7 +127,7 @@ def _placeholder(shape: Element) -> str:
 def _lines(shape: Element) -> list[str]:
     """Return the paragraphs of a shape that have text."""
     lines: list[str] = []
-    counts: dict[int, int] = {}
+    counts: dict[tuple[int, str, int], int] = {}
     for element, closing in walk(shape, skip=NOT_TEXT):
         name = local_name(element)
         if closing:
@@ -143,21 +143,26 @@ def _lines(shape: Element) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _auto_number(paragraph: Element, counts: dict[int, int]) -> str:
-    """Return the automatic number of a paragraph with text, given the counts by level so far."""
+def _auto_number(paragraph: Element, counts: dict[tuple[int, str, int], int]) -> str:
+    """Return the automatic number of a paragraph with text, given the counts of the open lists.
+
+    A list has a level, a format and a first number; a paragraph that is not deeper and not of it
+    ends it.
+    """
     own = find(paragraph, "pPr")
     level = 0 if own is None else number(attribute(own, "lvl"))
     auto = None if own is None else find(own, "buAutoNum")
     if not any(local_name(element) == "t" for element in paragraph.iter()):
         return ""
-    for deeper in [each for each in counts if each > level or auto is None]:
-        del counts[deeper]
+    start = 1 if auto is None else number(attribute(auto, "startAt"), default=1)
+    own_list = (level, "" if auto is None else attribute(auto, "type"), start)
+    for ended in [each for each in counts if each[0] >= level and each != own_list]:
+        del counts[ended]
     if auto is None:
         return ""
-    start = number(attribute(auto, "startAt"), default=1)
-    counts[level] = counts.get(level, start - 1) + 1
-    kind = re.split("(?=P)", attribute(auto, "type"))  # such as alphaLcParenR
-    shown = format_count(counts[level], _AUTO_NUMBERS.get(kind[0], "decimal"))
+    counts[own_list] = counts.get(own_list, start - 1) + 1
+    kind = re.split("(?=P)", own_list[1])  # such as alphaLcParenR
+    shown = format_count(counts[own_list], _AUTO_NUMBERS.get(kind[0], "decimal"))
     return _AROUND.get(kind[-1], "%s") % shown + " "
 
 
