@@ -23,6 +23,9 @@ extensions = (".rtf",)
 
 _LEVEL = 0xF8E0  # the character of the outermost outline level; those of the others follow
 _CELL = 0xF8F0
+# A backslash of the text, whose next letters are no control word. It is as long as it is in the
+# file, which counts the bytes of pictures; where it only stands for a character, half is left out.
+_BACKSLASH = 2 * chr(0xF8F1)
 _OUTLINE_LEVEL = re.compile(r"\\outlinelevel([0-8])(?![0-9]) ?")
 _CELL_END = re.compile(r"\\(?:nest)?cell(?![a-z]) ?")
 _LEVELS = re.compile(f"[{chr(_LEVEL)}-{chr(_LEVEL + 8)}]")
@@ -43,8 +46,8 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     """Yield the document's text with its headings."""
     if not data.lstrip().startswith(b"{\\rtf"):
         raise InputError("is not in Rich Text Format")
-    source = _BARE_BIN.sub("", _HEX_DATA.sub("", data.decode("cp1252", errors="replace")))
-    source = source.replace(_MAC_ROMAN, r"\mac")
+    source = data.decode("cp1252", errors="replace").replace(r"\\", _BACKSLASH)
+    source = _BARE_BIN.sub("", _HEX_DATA.sub("", source)).replace(_MAC_ROMAN, r"\mac")
     left_out = LeftOut()
     lifted = left_out.attempt("footnotes and text boxes", lambda: lift_groups(source), plain=source)
     marked = _OUTLINE_LEVEL.sub(lambda match: _escape(_LEVEL + int(match[1])), lifted)
@@ -80,7 +83,8 @@ def _convert(source: str) -> str:
     except (ValueError, LookupError, TypeError, OverflowError) as failed:
         raise InputError("is damaged: not well-formed Rich Text Format") from failed
     # Characters beyond the first 65,536 are written as two, the halves of a pair.
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace(_BACKSLASH, "\\").replace(_BACKSLASH[0], "")
 
 
 def _properties(source: str) -> tuple[str, dict[str, Scalar | list[Scalar]]]:

@@ -40,6 +40,13 @@ def test_properties_are_in_the_encoding_of_the_file() -> None:
     assert (one(russian).title, one(russian).text) == ("Абв", "А")
 
 
+def test_letters_behind_a_backslash_of_the_text_are_no_control_word() -> None:
+    paths = rb"D:\\mac D:\\bin D:\\cell D:\\outlinelevel1 D:\\footnote \'e9\\\b \u-196\\\par"
+    document = one(rb"{\rtf1\ansi{\info{\title C:\\pc \'e9}}" + paths + rb"\pard\cell oak\\\cell}")
+    assert document.text == "D:\\mac D:\\bin D:\\cell D:\\outlinelevel1 D:\\footnote é\\＼\n\noak\\"
+    assert (document.title, document.marks) == ("C:\\pc é", ())
+
+
 def test_footnotes_follow_the_text_and_boxes_their_paragraph() -> None:
     box = rb"{\shp{\*\shpinst\shpleft0{\sp{\sn type}{\sv 202}}{\shptxt \pard Boxed {\b words}\par}}"
     repeated = rb"{\shprslt{\*\do{\dptxbxtext Boxed words}}}}"
