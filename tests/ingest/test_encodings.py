@@ -81,10 +81,32 @@ TABLE = "┌──────┬──────┐\n│{}│{}│\n├──
         ("船は三時に港を出ます。切符は売店で買えます。\n", "utf-16-le"),
         ("船は三時に港を出ます。切符は売店で買えます。\n", "utf-16-be"),
         ("轮渡三点离开港口，请在售票处买票。\n", "utf-16-le"),
+        ("Նավը նավահանգստից դուրս կգա ժամը երեքին։\n", "utf-16-le"),
+        ("नाव तीन बजे बंदरगाह से निकलती है।\n", "utf-16-be"),
+        ("படகு மூன்று மணிக்கு துறைமுகத்தை விட்டுச் செல்கிறது.\n", "utf-16-le"),
+        ("ნავი სამ საათზე ტოვებს ნავსადგურს.\n", "utf-32-le"),
+        ("ጀልባው በሦስት ሰዓት ወደቡን ይለቃል።\n", "utf-16-le"),
+        ("ទូក\u200bចាកចេញ\u200bពី\u200bកំពង់ផែ\u200bនៅ\u200bម៉ោង\u200bបី\n", "utf-16-le"),
+        ("Tàu rời bến cảng lúc ba giờ chiều ở phố cổ.\n", "utf-32-be"),
+        ("The letter 𐌰 opens the alphabet of the Goths.\n", "utf-32-le"),
     ],
 )
 def test_a_few_lines_are_enough_to_tell_the_encoding(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("倉庫の鍵は机の引き出しにあります", "cp932"),
+        ("仓库的钥匙在抽屉里请明天还给办公室", "gb18030"),
+        ("창고열쇠는책상서랍안에있습니다", "cp949"),
+    ],
+)
+@pytest.mark.parametrize("at", [0, 4, 99])
+def test_a_nul_in_a_text_does_not_make_it_utf_16(text: str, encoding: str, at: int) -> None:
+    data = text.encode(encoding)
+    assert decode(data[:at] + b"\0" + data[at:]).text.replace(" ", "") == text
 
 
 def test_a_log_is_read_on_behind_what_a_disk_never_wrote() -> None:

@@ -132,9 +132,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 # What languages are written with, and U+FFFD once at the end of a text that was cut.
 _WRITTEN = re.compile(
-    "[\\t\\n\\r -~\\xa0-\u024f\u0370-\u052f\u0590-\u06ff\u0e00-\u0e7f\u2010-\u2044€№™"
+    "[\\t\\n\\r -~\\xa0-\u024f\u0370-\u06ff\u0900-\u10ff\u1200-\u137f\u1780-\u17ff"
+    "\u1e00-\u1fff\u200b-\u2044€№™"
     "\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uff9f\U0001f000-\U0001faff]|\ufffd\\Z"
 )
+# What a text in an encoding of two bytes a letter has. UTF-16 would make other letters of them.
+_TWO_BYTES = re.compile(rb"[\0-\x7f]+|[\x81-\xfe][\x40-\xfe]")
 # A disk leaves what was never written as NULs.
 _PADDING = re.compile(rb"\A\0+|\0{16,}")
 # What a text in HZ has: two bytes a letter, between marks.
@@ -277,9 +280,11 @@ def _unmarked(data: bytes) -> Decoded | None:
     Raises `BinaryFile` for other bytes that are no text.
     """
     controls = _has_controls(data)
-    likely = (controls or 0 in data) and not is_known_binary(data)
+    sample = data[:_SAMPLE]
+    likely = controls or (0 in data and _TWO_BYTES.sub(b"", sample))
+    likely = likely and not is_known_binary(data)
     for name in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be") if likely else ():
-        if _is_written(data[:_SAMPLE].decode(name, errors="replace")):
+        if _is_written(sample.decode(name, errors="replace")):
             text = data.decode(name, errors="replace")
             return Decoded(text, name, text.count("\ufffd"))
     if controls:
@@ -292,7 +297,7 @@ def _is_written(sample: str) -> bool:
 
     Bytes of other texts or of none make rarer ones, and none of the other's blanks and newlines.
     """
-    return len(_WRITTEN.sub("", sample)) * 50 <= len(sample) and len(sample) > 2
+    return len(_WRITTEN.sub("", sample)) * 40 <= len(sample) and len(sample) > 2
 
 
 def require_charset(label: str) -> str:
