@@ -109,6 +109,12 @@ def test_a_nul_in_a_text_does_not_make_it_utf_16(text: str, encoding: str, at: i
     assert decode(data[:at] + b"\0" + data[at:]).text.replace(" ", "") == text
 
 
+@pytest.mark.parametrize("loop", ["<~a>", ":~A;", "~a~^", "<li>~A</li>", "word", "path"])
+def test_a_loop_in_a_format_of_lisp_is_ascii(loop: str) -> None:
+    text = f'(format t "~{{{loop}~}}" names)\n'
+    assert decode(text.encode()).text == text
+
+
 def test_a_log_is_read_on_behind_what_a_disk_never_wrote() -> None:
     log = b"09:14 pump on\n" + bytes(4096) + b"09:31 pump off\n"
     assert decode(log).text == "09:14 pump on\n09:31 pump off\n"

@@ -140,8 +140,10 @@ _WRITTEN = re.compile(
 _TWO_BYTES = re.compile(rb"[\0-\x7f]+|[\x81-\xfe][\x40-\xfe]")
 # A disk leaves what was never written as NULs.
 _PADDING = re.compile(rb"\A\0+|\0{16,}")
-# What a text in HZ has: two bytes a letter, between marks.
-_HZ = re.compile(rb"~\{(?:[!-w][!-~])+~\}")
+# What a text in HZ has: two bytes a letter, between marks; most letters are frequent ones. Lisp has
+# the same marks around a loop in a format.
+_HZ = re.compile(rb"~\{((?:[!-w][!-~])+)~\}")
+_HZ_LETTER = re.compile(rb"([!#0-W][!-}])|..")
 
 
 class BinaryFile(NotText):
@@ -240,7 +242,9 @@ def _seven_bit(data: bytes, declared: str) -> Decoded | None:
     # One byte is found ten times faster than two.
     shifts = b"\x1b" in data and (b"\x1b$" in data or b"\x1b(" in data)
     names = ["iso2022_kr", "iso2022_jp_2"] if shifts else []
-    if b"~{" in data and len(_HZ.findall(data)) == data.count(b"~{"):
+    marked = _HZ.findall(data) if b"~{" in data else []
+    letters = _HZ_LETTER.findall(b"".join(marked))
+    if marked and len(marked) == data.count(b"~{") and letters.count(b"") * 4 <= len(letters):
         names.append("hz")
     if named.startswith(_SEVEN_BIT):
         names.insert(0, named)
