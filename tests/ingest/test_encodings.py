@@ -9,7 +9,7 @@ import pytest
 
 from crx.errors import InputError, NotText
 from crx.ingest.read import read_bytes
-from crx.ingest.readers.decode import decode, require_charset
+from crx.ingest.readers.decode import decode, detect_encodings, require_charset
 
 GERMAN = "Der Zug nach Köln fährt über Düsseldorf.\nDie Straße ist für größere Wagen gesperrt.\n"
 POLISH = "Komisja obejrzała dwanaście mostów i dwie przeprawy na Wiśle.\nMłyn stoi w mieście.\n"
@@ -113,6 +113,21 @@ def test_a_nul_in_a_text_does_not_make_it_utf_16(text: str, encoding: str, at: i
 def test_a_loop_in_a_format_of_lisp_is_ascii(loop: str) -> None:
     text = f'(format t "~{{{loop}~}}" names)\n'
     assert decode(text.encode()).text == text
+
+
+def test_a_detector_is_asked_for_few_encodings_of_a_text_in_capitals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def detect(sample: bytes) -> dict[str, float]:
+        asked.append(sample)
+        return detect_encodings(sample)
+
+    monkeypatch.setattr("crx.ingest.readers.decode.detect_encodings", detect)
+    text = "ŁÓDKA DO WYNAJĘCIA\nPRZYSTAŃ ZAMKNIĘTA\n"
+    assert decode(text.encode("cp1250")).text == text
+    assert len(asked) <= 4
 
 
 def test_a_log_is_read_on_behind_what_a_disk_never_wrote() -> None:

@@ -116,8 +116,9 @@ _NEVER_WEIGHT = 5
 _ALONE = re.compile(rf"(?<!\w)[{_ALPHABETIC}](?!{_LETTER})")
 _OTHER_WORD = re.compile(f"[{_ALPHABETIC}]{{4}}")
 _LATIN = re.compile("[a-zA-Z]")
-_JUDGED = 4 * 1024
+_JUDGED = 2 * 1024
 _LIKELIEST = 25
+_IN_SMALL = 3  # texts in capitals that are looked at in small letters
 # The bytes of ğ, ı and ş of Turkish, which are ð, ý and þ of Icelandic; that has á, é, í, ú and æ.
 _WESTERN = ("cp1252", "iso8859-1", "iso8859-15")
 _DOTLESS = re.compile(b"[\xdd\xfd]")
@@ -395,22 +396,25 @@ def _beyond_ascii(data: bytes, size: int) -> bytes:
 def _likeliest(sample: bytes, found: dict[str, float]) -> str:
     """Return the encoding by which a text is likeliest: by its words, its letters, and itself.
 
-    A detector knows words in small letters.
+    A detector knows words in small letters. It takes long, and is asked for the few encodings by
+    which the letters are likeliest.
     """
-    ranked = {}
-    found_in = {sample: found}
+    weighed = []
     for name in dict.fromkeys([*list(found)[:_LIKELIEST], _USUAL, *_JAPANESE]):
         text = sample.decode(name, errors="replace")
+        weight = _USUALNESS if name == _USUAL else _RARITY if _RARE.match(name) else 1
+        weight *= _AGE if _OLD.match(name) else 1
+        weighed.append((weight * (1 - 0.9 * _odd_share(text)) ** 2, name, text))
+    ranked = {}
+    found_in = {sample: found}
+    for weight, name, text in sorted(weighed, key=lambda each: -each[0]):
         small = sample
         if sum(map(str.isupper, text)) > sum(map(str.islower, text)):
             small = text.lower().encode(name, errors="replace")
-        if small not in found_in:
+        if small not in found_in and len(found_in) <= _IN_SMALL:
             found_in[small] = detect_encodings(small)
         kana = len(_KANA.findall(text)) / max(5, 5 * len(_BEYOND_ASCII.findall(text)))
-        rank = found_in[small].get(name, 0) + _LEAST + kana
-        rank *= _USUALNESS if name == _USUAL else _RARITY if _RARE.match(name) else 1
-        rank *= _AGE if _OLD.match(name) else 1
-        ranked[name] = rank * (1 - 0.9 * _odd_share(text)) ** 2
+        ranked[name] = weight * (found_in.get(small, {}).get(name, 0) + _LEAST + kana)
     encoding = max(ranked, key=lambda name: ranked[name])
     return "cp1254" if encoding in _WESTERN and _is_turkish(sample) else encoding
 
@@ -419,8 +423,8 @@ def _odd_share(text: str) -> float:
     """Return the share of the characters beyond ASCII that are where hardly a text has them."""
     odd = len(_ODD.findall(text)) + _NEVER_WEIGHT * len(_NEVER.findall(text))
     for a, b, c in zip(f" {text}", text, f"{text[1:]} ", strict=False):
-        within = a.islower() or (a.isalpha() and c.islower())
-        odd += within and b.isupper() and not b.isascii() and (b < "\u0250" or not a.isascii())
+        if b > "\x7f" and b.isupper() and (b < "\u0250" or not a.isascii()):
+            odd += a.islower() or (a.isalpha() and c.islower())
     if _LATIN.search(text) and not _OTHER_WORD.search(text):
         odd += len(_ALONE.findall(text))
     return min(1, odd / max(1, len(_BEYOND_ASCII.findall(text))))
