@@ -78,6 +78,7 @@ SHIPPED = {
     "crx.programs": {"libreoffice": ("crx_formats.libreoffice.program:find_program", "formats")},
     "crx.readers": {
         "contacts": ("crx_formats.contacts", "formats"),
+        "epub": ("crx_formats.epub", "formats"),
         "ipynb": ("crx_formats.ipynb", "formats"),
         "legacy_office": ("crx_formats.legacy_office", "formats"),
         "markup": ("crx_formats.markup", "formats"),
