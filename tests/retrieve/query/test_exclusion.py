@@ -125,9 +125,9 @@ def test_a_leg_is_asked_for_more_until_enough_chunks_are_left(index: crx.Index) 
     with index.searcher() as searcher:
         keys = np.array([hit.key for hit in index.search("budget").hits], dtype=np.int64)
 
-        def leg(depth: int) -> tuple[np.ndarray, np.ndarray]:
-            depths.append(depth)
-            return keys[:depth], np.ones(len(keys[:depth]), np.float32)
+        def leg(*, k: int) -> tuple[np.ndarray, np.ndarray]:
+            depths.append(k)
+            return keys[:k], np.ones(len(keys[:k]), np.float32)
 
         exclusion = Exclusion(["budget"], searcher.langs, searcher.terms, ChunkRows(searcher), {})
         assert len(exclusion.search(leg, k=1)[0]) == 0

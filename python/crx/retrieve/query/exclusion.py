@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -92,11 +93,11 @@ class Exclusion(NamedTuple):
     rows: ChunkRows
     known: dict[int, bool]
 
-    def search(self, leg: Callable[[int], Found], *, k: int) -> Found:
-        """Return the best k chunks of a leg, which is called with a depth, that hold none of it."""
+    def search(self, leg: Callable[..., Found], *, k: int) -> Found:
+        """Return the best k chunks of a leg, which is called with `k`, that hold none of it."""
         depth = k
         while True:
-            keys, scores = leg(depth)
+            keys, scores = leg(k=depth)
             kept = self._kept(keys)
             if kept.sum() >= k or len(keys) < depth or depth >= _DEEPEST:
                 return keys[kept][:k], scores[kept][:k]
@@ -141,13 +142,8 @@ class ExcludingLexical(NamedTuple):
         weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
     ) -> Found:
         """Return the best k chunks and their scores, as `_native.Lexical.search`."""
-
-        def search(depth: int) -> Found:
-            return self.leg.search(
-                query, k=depth, name=name, langs=langs, k1=k1, b=b, weights=weights
-            )
-
-        return self.exclusion.search(search, k=k)
+        leg = partial(self.leg.search, query, name=name, langs=langs, k1=k1, b=b, weights=weights)
+        return self.exclusion.search(leg, k=k)
 
 
 class ExcludingDense(NamedTuple):
@@ -163,7 +159,7 @@ class ExcludingDense(NamedTuple):
 
     def search(self, query: NDArray[np.float32], *, k: int) -> Found:
         """Return the k chunks whose vectors have the largest inner product with the query."""
-        return self.exclusion.search(lambda depth: self.leg.search(query, k=depth), k=k)
+        return self.exclusion.search(partial(self.leg.search, query), k=k)
 
     def spread(self, queries: NDArray[np.float32]) -> None:
         """Return None: which chunks are left is not known before they are read."""
