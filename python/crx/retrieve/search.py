@@ -53,8 +53,7 @@ LEG_STEPS: Sequence[tuple[str, Step]] = (
     ("retrieve", search_reachable_legs),
     ("fuse", fuse_legs),
 )
-# What `SearchRequest.without` may name: steps and weights before the rules, and
-# the rules in their order.
+# What `SearchRequest.without` may name: steps and weights before the rules, and the rules.
 OPTIONAL = ("spelling", "document_name", "outline")
 RULES = (
     "unknown_words",
