@@ -364,7 +364,8 @@ def count_cut_terms(documents: Sequence[Document], index: crx.Index) -> tuple[in
     for each in candidates[:TERMS]:
         for span in each.answers()[:1]:
             text = by_uri[span.doc_id].text
-            term = text.rfind("\n", 0, len(text[: span.start].rstrip())) + 1
+            line = text.rfind("\n", 0, len(text[: span.start].rstrip())) + 1
+            term = span.start - len(text[line : span.start].lstrip())  # which may be indented
             chunks = index.store.chunks(keys[span.doc_id])
             cut += not any(c.start <= term and c.end > span.start for c in chunks)
             count += 1
