@@ -94,7 +94,7 @@ fn formulas_and_labels_of_drawings_are_text() {
     let math = "<math><mi>E</mi><mo>=</mo><mi>m</mi><annotation>E=m</annotation></math>";
     assert_eq!(text(math), "E=m");
     let half = "<p>a <math><mfrac><mn>1</mn> <mn>2</mn></mfrac></math> of";
-    assert_eq!(text(half), "a 1 / 2 of");
+    assert_eq!(text(half), "a 1/2 of");
     let square =
         "<math><mfrac><msup><mi>x</mi><mn>2</mn></msup><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow>";
     assert_eq!(text(square), "(x^2)/(a+b)");

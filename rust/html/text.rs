@@ -102,7 +102,12 @@ impl Layout {
             }
             match &nodes[node].content {
                 Content::Text(text) => {
-                    self.add(&normalize(text));
+                    let is_in_formula = open
+                        .last()
+                        .is_some_and(|inner| inner.element.tag.operator().is_some());
+                    if !(is_in_formula && text.trim().is_empty()) {
+                        self.add(&normalize(text));
+                    }
                     node += 1;
                 }
                 Content::Element(element) => {
