@@ -1,8 +1,8 @@
 """Discovery of the files below paths.
 
-Every path that is met is accounted for: as a file, as skipped (see `ignore.py` for rules), or as
-unreachable. Links are not followed: the target is found at its own path if it lies in the tree, and
-was not asked for if it lies outside. A path that is given itself is always taken.
+Every path that is met is accounted for: as a file, as ignored by a rule (see `ignore.py`), as
+skipped, or as unreachable. Links are not followed: the target is found at its own path if it lies
+in the tree, and was not asked for if it lies outside. A path that is given itself is always taken.
 """
 
 from __future__ import annotations
@@ -44,13 +44,14 @@ class Root:
 class Discovery:
     """What lies below some roots.
 
-    `skipped` is what a rule leaves out, and what is neither a file nor a folder.
+    `ignored` is what a rule leaves out, `skipped` what is neither a file nor a folder.
     `unreachable` are folders and roots that could not be listed: what they hold is not known.
     `vanished` are roots that do not exist and of which nothing is known any more. `mounts` are the
     mount points among the folders.
     """
 
     files: list[FoundFile] = field(default_factory=list)
+    ignored: list[Skipped] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     unreachable: list[Failure] = field(default_factory=list)
     vanished: list[str] = field(default_factory=list)
@@ -206,7 +207,7 @@ class _Walk:
         if not folder.taken_back and (
             pattern := self._skip_folders.match(name, inside=names, beside=folder.beside)
         ):
-            self._skip(folder.path, f"holds no documents: skip_folders has {pattern}")
+            self._ignore(folder.path, f"holds no documents: skip_folders has {pattern}")
             return
         here = _Listed(status.st_dev, max(folder.moved_ns, _moved_ns(status)))
         for entry in entries:
@@ -238,7 +239,7 @@ class _Walk:
         is_folder = entry.is_dir(follow_symlinks=False)
         verdict = rules.judge(entry, folder=is_folder)
         if verdict.reason:
-            self._skip(entry.path, verdict.reason)
+            self._ignore(entry.path, verdict.reason)
         elif is_folder:
             self._stack.append(
                 _Folder(
@@ -285,6 +286,9 @@ class _Walk:
 
     def _skip(self, path: str, reason: str) -> None:
         self._discovery.skipped.append(Skipped(uri_of(path), reason))
+
+    def _ignore(self, path: str, reason: str) -> None:
+        self._discovery.ignored.append(Skipped(uri_of(path), reason))
 
 
 def _moved_ns(status: os.stat_result) -> int:

@@ -125,7 +125,8 @@ class FilePass:
         discovery.unreachable += _unmounted(
             [mount for mount in mounts if self._visits(mount)], roots, discovery
         )
-        self.skipped += discovery.skipped
+        self.skipped += [*discovery.ignored, *discovery.skipped]
+        self._tally.count("ignored", len(discovery.ignored))
         self._tally.count("skipped", len(discovery.skipped))
         known = rows_by_file(self._store.documents())
         _set_vanished(discovery, roots, known)

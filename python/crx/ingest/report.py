@@ -18,6 +18,7 @@ Counted = Literal[
     "kept",
     "skipped",
     "failed_before",
+    "ignored",
     "chunks",
     "embedded",
     "windowed",
@@ -77,11 +78,11 @@ class Report:
 
     `added` to `removed` count files, or documents of `add_documents`; `kept` those of an earlier
     build that cannot be read now, or are kept though they are gone.
-    `skipped` counts the files and folders that a rule leaves out, links, special files, files
-    without text whose name does not promise any, and those that were read and have none.
+    `skipped` counts links, special files, files without text whose name does not promise any, and
+    those that were read and have none.
     `failed_before` counts files that fail as they did in an earlier build, which `failures` lacks.
-    `chunks` counts chunks put, `embedded` texts embedded, and `windowed` the texts that were longer
-    than the embedder's window.
+    `ignored` counts files and folders that a rule leaves out. `chunks` counts chunks put,
+    `embedded` texts embedded, and `windowed` the texts that were longer than the embedder's window.
     `pending` counts the chunks of the index that still lack their vector.
     `contexts` counts, by outcome, the contexts that a file of contexts gave.
     """
@@ -94,6 +95,7 @@ class Report:
     kept: int = 0
     skipped: int = 0
     failed_before: int = 0
+    ignored: int = 0
     chunks: int = 0
     embedded: int = 0
     windowed: int = 0
