@@ -56,6 +56,13 @@ struct Open {
     is_grouped: bool,
 }
 
+impl Open {
+    /// Returns what stands between its parts if it is a fraction or a power.
+    fn operator(&self) -> Option<&'static str> {
+        self.element.tag.operator()
+    }
+}
+
 /// Returns whether an element has more than one text, but for white space, in its first nodes.
 fn is_several(tree: &Tree<'_>, node: usize) -> bool {
     let nodes = &tree.nodes()[node..tree.nodes()[node].end];
@@ -102,10 +109,8 @@ impl Layout {
             }
             match &nodes[node].content {
                 Content::Text(text) => {
-                    let is_in_formula = open
-                        .last()
-                        .is_some_and(|inner| inner.element.tag.operator().is_some());
-                    if !(is_in_formula && text.trim().is_empty()) {
+                    let operator = open.last().and_then(Open::operator);
+                    if operator.is_none() || !text.trim().is_empty() {
                         self.add(&normalize(text));
                     }
                     node += 1;
@@ -114,7 +119,9 @@ impl Layout {
                     if element.is_dropped || element.is_hidden || left_out.contains(&node) {
                         node = nodes[node].end;
                     } else {
-                        let is_grouped = self.separate(open.last_mut(), || is_several(tree, node));
+                        let is_grouped = open
+                            .last_mut()
+                            .is_some_and(|outer| self.begin_part(outer, tree, node));
                         self.open(*element);
                         open.push(Open {
                             node,
@@ -133,17 +140,15 @@ impl Layout {
     }
 
     /// Adds what stands before a part of a formula. Returns whether the part is in parentheses.
-    fn separate(&mut self, outer: Option<&mut Open>, is_several: impl Fn() -> bool) -> bool {
-        let Some((outer, operator)) =
-            outer.and_then(|outer| Some((&mut outer.parts, outer.element.tag.operator()?)))
-        else {
+    fn begin_part(&mut self, outer: &mut Open, tree: &Tree<'_>, node: usize) -> bool {
+        let Some(operator) = outer.operator() else {
             return false;
         };
-        if *outer > 0 {
+        if outer.parts > 0 {
             self.add(operator);
         }
-        *outer += 1;
-        let is_grouped = is_several();
+        outer.parts += 1;
+        let is_grouped = is_several(tree, node);
         if is_grouped {
             self.add("(");
         }
