@@ -141,10 +141,10 @@ def _parts_of(part: Message) -> list[Message] | None:
 
 def decode_header(written: str, charset: str = "") -> str:
     """Return a header as one line, with its encoded words (RFC 2047) and raw bytes decoded."""
-    if "\x1b$" in written:  # ISO 2022, which is written in ASCII
-        charset = ""
-    if _SURROGATE.search(written) or "\x1b$" in written:
-        written = _text(written.encode("utf-8", "surrogateescape"), charset)
+    is_shifted = "\x1b$" in written  # ISO 2022, whose bytes are those of ASCII
+    if is_shifted or _SURROGATE.search(written):
+        raw = written.encode("utf-8", "surrogateescape")
+        written = _text(raw, "" if is_shifted else charset)
     if "=?" not in written:
         return squeeze(written)
     found: list[str] = []
