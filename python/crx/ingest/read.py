@@ -120,6 +120,7 @@ def _unzstd(data: bytes, size: int) -> bytes:
     return bytes(content[:size])
 
 
+# In the order of the extensions.
 FORMATS: dict[str, Callable[[bytes, int], bytes]] = dict(
     zip(COMPRESSIONS, (_gunzip, _bunzip2, _unxz, _unzstd), strict=True)
 )

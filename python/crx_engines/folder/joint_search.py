@@ -129,7 +129,10 @@ def _search_opened(indexes: Sequence[IndexReader], request: SearchRequest) -> Jo
 
 
 def share_hits(k: int, *, indexes: int) -> list[int]:
-    """Return how many of k chunks or files each of several indexes gives; k indexes give some."""
+    """Return how many of k chunks or files each index gives.
+
+    If there are more than k indexes, the first k give one each, and the others are left out.
+    """
     return [k // indexes + (at < k % indexes) for at in range(min(indexes, k))]
 
 

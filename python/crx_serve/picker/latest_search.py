@@ -60,6 +60,7 @@ class LatestSearch:
         self._thread.join()
 
     def _run(self) -> None:
+        # What fails here fails in the first search, too, which tells it.
         with contextlib.suppress(CrxError, ValueError), self._interrupt:
             self._quick(_WARM_UP)
         while (query := self._next_query()) is not None:
