@@ -1,6 +1,6 @@
 """Demonstration for `make demo`: index some files and print passages for three questions.
 
-The files are those of this repository and modules of the standard library: about 300 chunks, which
+The files are those of this repository and modules of the standard library: about 400 chunks, which
 are embedded in less than a minute.
 """
 
