@@ -82,6 +82,17 @@ def test_what_was_removed_stays_away_until_it_is_indexed_again(crx: CrxHere) -> 
     assert "docs/sub/c.md" in documents(crx)
 
 
+def test_a_name_that_begins_with_a_dash_is_taken_back_as_it_is_told(crx: CrxHere) -> None:
+    (crx.folder / "docs" / "a.md").rename(crx.folder / "-k.md")
+    crx("index", "-q", ".")
+    told = crx("remove", "--", "-k.md").err
+    found = re.search(r'"crx (index .*)" takes it back', told)
+    assert found, told
+    assert "-k.md" not in documents(crx)
+    assert crx(*shlex.split(found[1]), "-q").code == 0
+    assert "-k.md" in documents(crx)
+
+
 def test_a_glob_and_a_name_with_wildcards_stay_away_and_nothing_else(crx: CrxHere) -> None:
     (crx.folder / "docs" / "x[1].md").write_text("# X\n\nPlankton.\n")
     (crx.folder / "docs" / "x1.md").write_text("# X1\n\nPlankton nets.\n")

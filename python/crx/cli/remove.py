@@ -42,7 +42,7 @@ def command(*, names: tuple[str, ...], folder: str | None, as_json: bool) -> int
     for name, roots in left_out.items():
         taking_back = " && ".join(
             shlex.join(["crx", "index", *_index_option(folder), *arguments])
-            for arguments in (list(map(_root_arguments, roots)) or [[name]])
+            for arguments in (list(map(_root_arguments, roots)) or [[_as_path(name)]])
         )
         print_note(f'{name}: left out from now on; "{taking_back}" takes it back')
     return 0 if total else 1
@@ -55,4 +55,9 @@ def _index_option(folder: str | None) -> list[str]:
 def _root_arguments(root: Root) -> list[str]:
     """Return the arguments that have a root with its excludes read again."""
     excludes = [word for each in root.exclude or ("",) for word in ("--exclude", each)]
-    return [display_path(path_of(root.uri)), *excludes]
+    return [_as_path(display_path(path_of(root.uri))), *excludes]
+
+
+def _as_path(name: str) -> str:
+    """Return a name as an argument that is no option."""
+    return f"./{name}" if name.startswith("-") else name
