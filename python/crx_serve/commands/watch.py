@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -22,10 +22,7 @@ from crx.cli.options import (
 from crx.cli.output import print_json_line, print_line, print_note
 from crx.index import handle
 from crx.protocols import Remote
-from crx_serve.watch import BackgroundEmbedder, Watcher
-
-if TYPE_CHECKING:
-    from crx_serve.watch import Visit
+from crx_serve.watch import BackgroundEmbedder, Visit, Watcher
 
 
 @click.command()
@@ -83,12 +80,15 @@ def command(
     with handle.open(index_path, settings=settings) as index:
         if paths:
             is_remote = isinstance(index.embedder, Remote)
-            index.add(
+            started = time.monotonic()
+            report = index.add(
                 *paths,
                 exclude=exclude or None,
                 keep_missing=keep_missing,
                 words_only=not is_remote,
             )
+            if report.chunks or report.failures:  # else the first sweep tells all there is to tell
+                report_visit(Visit(report, "sweep", time.monotonic() - started))
         watcher = Watcher(
             index,
             keep_missing=keep_missing,
