@@ -43,6 +43,21 @@ def test_every_command_has_help(crx: Crx, words: tuple[str, ...]) -> None:
     assert done.out.startswith(" ".join(("Usage: crx", *words)))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        words
+        for words, command in commands()
+        if isinstance(command, click.Group) and command.no_args_is_help
+    ],
+    ids=" ".join,
+)
+def test_a_command_of_commands_alone_shows_its_help(crx: Crx, words: tuple[str, ...]) -> None:
+    done = crx(*words)
+    helped = crx(*words, "--help")
+    assert (done.code, done.err, done.out) == (2, "", helped.out)
+
+
 def shown_commands() -> list[tuple[str, str]]:
     """Return (document, command line) for every `crx ...` in the documents' code."""
     found = []

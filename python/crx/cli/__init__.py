@@ -16,7 +16,7 @@ from typing import Literal, TextIO
 
 import click
 
-from crx.cli.output import print_note
+from crx.cli.output import print_note, print_text
 from crx.config import ConfigWarning
 from crx.errors import CrxError, NoRoom, SystemFailure, UsageError
 from crx.plugins import SHIPPED, load_shipped
@@ -195,6 +195,9 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except click.exceptions.Exit as done:  # --help, --version
         return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:  # a command that has commands of its own
+        print_text(error.format_message())
+        return error.exit_code
     except click.ClickException as error:
         return _fail(_describe(error, arguments), error.exit_code)
     except CrxError as error:
