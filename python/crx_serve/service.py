@@ -42,6 +42,7 @@ from crx_serve.index_description import describe_index
 from crx_serve.metrics import Metrics
 from crx_serve.passages import describe_files, describe_passages
 from crx_serve.pattern_threads import PatternThreads
+from crx_serve.process_memory import collect_often
 from crx_serve.requests import (
     MAX_TEXT_CHARS,
     AskQuery,
@@ -115,13 +116,17 @@ class SearchService:
         return tuple(self._indexes.values())
 
     def start_warming(self) -> None:
-        """Load the models in a thread."""
+        """Load the models in a thread, in a process that only serves."""
         self._idle.clear()
-        threading.Thread(target=self.warm, name="crx-warm", daemon=True).start()
+        threading.Thread(target=self._warm_process, name="crx-warm", daemon=True).start()
 
     def wait_for_models(self, seconds: float) -> bool:
         """Wait while a thread loads the models; return False if that takes longer."""
         return self._idle.wait(seconds)
+
+    def _warm_process(self) -> None:
+        self.warm()
+        collect_often()
 
     def warm(self) -> None:
         """Load the models, so that the first search does not wait for them."""

@@ -16,7 +16,6 @@ from crx.cli.options import existing_index, parse_settings, set_option
 from crx.cli.output import display_path, print_line, print_note, print_text
 from crx.config import require_inside
 from crx.errors import UsageError
-from crx_serve.heaps import limit_heaps
 from crx_serve.mcp.clients import (
     CLIENTS,
     McpClient,
@@ -26,6 +25,7 @@ from crx_serve.mcp.clients import (
     settings_text,
     uvx_program,
 )
+from crx_serve.process_memory import limit_heaps
 from crx_serve.served_index import open_indexes
 from crx_serve.service import SearchService
 

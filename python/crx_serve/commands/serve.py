@@ -22,12 +22,12 @@ from crx_serve.added_folders import FolderAdder
 from crx_serve.app import create_app
 from crx_serve.behind_proxy import UnderPath, parse_root_path
 from crx_serve.guard import Guard
-from crx_serve.heaps import limit_heaps
 from crx_serve.local_search import local_search_extension
 from crx_serve.local_socket import local_sockets
 from crx_serve.page.add_folder import add_folder_extension
 from crx_serve.page.routes import page_extension
 from crx_serve.page.sign_in import sign_in_extension
+from crx_serve.process_memory import limit_heaps
 from crx_serve.served_index import open_indexes
 from crx_serve.server import bind, run_server
 from crx_serve.service import SearchService

@@ -1,4 +1,4 @@
-"""The heaps of glibc that the threads of a server share."""
+"""The heaps of glibc that the threads of a server share, and how often garbage is collected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 ALLOCATE = """
 import ctypes, sys, threading
-from crx_serve.heaps import limit_heaps
+from crx_serve.process_memory import limit_heaps
 if sys.argv[2] == "limited":
     limit_heaps()
 together = threading.Barrier(12)
@@ -48,3 +48,33 @@ def count_heaps(tmp_path: Path, *, limited: str) -> int:
 )
 def test_threads_share_one_heap_a_core(tmp_path: Path) -> None:
     assert count_heaps(tmp_path, limited="limited") <= 3 < count_heaps(tmp_path, limited="free")
+
+
+COLLECT = """
+import gc, weakref
+from crx.__main__ import set_up_process
+from crx_serve.process_memory import collect_often
+
+class Page:
+    pass
+
+def count_left():
+    left = []
+    for _ in range(5_000):
+        page = Page()
+        page.itself = page
+        left.append(weakref.ref(page))
+    return sum(each() is not None for each in left)
+
+set_up_process()
+before = count_left()
+collect_often()
+print(before, count_left(), gc.get_freeze_count() > 0)
+"""
+
+
+def test_what_is_in_cycles_is_collected_while_a_server_runs() -> None:
+    words = [sys.executable, "-c", COLLECT]
+    before, after, frozen = subprocess.check_output(words, text=True).split()
+    assert (before, frozen) == ("5000", "True")
+    assert int(after) < 1_000
