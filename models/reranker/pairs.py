@@ -84,7 +84,7 @@ def examples(archive: Path, lines: list[dict[str, str]]) -> list[Example]:
         root = Path(scratch) / "package"
         _unpack(archive, root, {each.path for each in asked}, chance)
         size = chance.choice(CHUNK_CHARS)
-        settings = {"embedder": "hashed", "chunk_chars": size, "rank.bm25.depth": DEPTH}
+        settings = {"embedder": "hashed", "chunk_chars": size, "rank.fusion.depth": DEPTH}
         with crx.open(Path(scratch) / "index.crx", settings=settings) as index:
             index.add(root, contexts="outline")
             package = _Package(index, root)

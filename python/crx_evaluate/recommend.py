@@ -70,8 +70,7 @@ def settings_of(row: PipelineConfig, *, reranker: str = "") -> Mapping[str, Valu
     """
     return {
         "contexts": "outline" if parse_contexts(row.contexts).outline else "none",
-        "rank.bm25.depth": 0 if row.legs == "dense" else None,
-        "rank.dense.depth": 0 if row.legs == "bm25" else None,
+        "rank.fusion.dense": {"bm25": 0.0, "dense": 1.0}.get(row.legs),
         "reranker": reranker if row.rerank else "",
     }
 

@@ -165,8 +165,8 @@ def test_a_query_of_stop_words_answers(crx: Crx, indexed: Path) -> None:
         (("--where", "lang"), "--where lang: want FIELD=VALUE, or !=, <, <=, >, >="),
         (("--where", "=x"), "--where =x: want FIELD=VALUE, or !=, <, <=, >, >="),
         (
-            ("--set", "rank.bm25.dept=3"),
-            ": rank.bm25.dept; did you mean rank.bm25.depth?",
+            ("--set", "rank.fusion.dept=3"),
+            ": rank.fusion.dept; did you mean rank.fusion.depth?",
         ),
         (("--set", "rerank_ms=3"), "rerank_ms is called rank.rerank.ms now"),
         (("--set", "k"), "--set k: want NAME=VALUE"),

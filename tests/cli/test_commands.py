@@ -193,10 +193,10 @@ def test_config_sets_shows_the_origin_and_unsets(crx: Crx, here: Path) -> None:
 
 def test_unsetting_a_setting_leaves_the_tables_beside_it(crx: Crx, here: Path) -> None:
     project = here / "crx.toml"
-    project.write_text("[rank.dense]\ndepth = 60\n\n[rank.bm25]\ndepth = 70\nk1 = 1.1\n")
+    project.write_text("[rank.fusion]\ndepth = 60\n\n[rank.bm25]\nb = 0.7\nk1 = 1.1\n")
     assert crx("config", "unset", "rank.fusion.dense", "--project").code == 0
     assert crx("config", "unset", "rank.bm25.k1", "--project").code == 0
-    assert project.read_text() == "[rank.dense]\ndepth = 60\n\n[rank.bm25]\ndepth = 70\n"
+    assert project.read_text() == "[rank.fusion]\ndepth = 60\n\n[rank.bm25]\nb = 0.7\n"
 
 
 def test_gc_deletes_vectors_that_no_document_uses(crx: Crx, indexed: Path, docs: Path) -> None:

@@ -125,7 +125,7 @@ def test_ablate_writes_the_settings_it_recommends(crx: Crx, here: Path) -> None:
     assert code == 0
     assert "recommended: none bm25" in out
     assert (here / "crx.toml").read_text() == (
-        'contexts = "none"\nreranker = ""\n\n[rank.dense]\ndepth = 0\n'
+        'contexts = "none"\nreranker = ""\n\n[rank.fusion]\ndense = 0.0\n'
     )
 
 

@@ -177,7 +177,7 @@ def test_an_untrusted_project_file_raises_no_limit(here: Path, docs: Path, crx: 
     raised = {
         "read_memory_mb": 64_000, "read_seconds": 100_000, "max_file_mb": 5000, "workers": 64,
         "network_disk": 1, "k": 1_000_000, "rank.rerank.ms": 0, "rank.rerank.depth": 100_000,
-        "rank.bm25.depth": 10_000_000, "rank.dense.depth": 10_000_000,
+        "rank.fusion.depth": 10_000_000,
     }  # fmt: skip
     (here / "crx.toml").write_text("".join(f"{name} = {value}\n" for name, value in raised.items()))
     done = crx("index", docs)

@@ -123,9 +123,7 @@ def test_each_text_query_and_pair_is_computed_once_for_all_configurations(
     monkeypatch.setattr("crx.registry.load_embedder", lambda spec: embedder)
     folder = contracts(tmp_path / "set", queries=1000)
     sources = ["none", str(folder / "contexts.jsonl")]
-    options = Options(
-        settings={**SETTINGS, "rank.bm25.depth": 8, "rank.dense.depth": 8}, reranker=reranker
-    )
+    options = Options(settings={**SETTINGS, "rank.fusion.depth": 8}, reranker=reranker)
     results = ablate(read_set(folder), contexts=sources, windows=False, options=options)
     assert (len(results.queries), len(results.rows)) == (1000, 12)
     assert (len(embedder.queries), set(embedder.queries.values())) == (1000, {1})

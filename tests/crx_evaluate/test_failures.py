@@ -62,7 +62,7 @@ def test_an_item_that_is_found_is_listed_after_the_one_that_is_not() -> None:
     asked = questions(count=1, length=100)
     (query,) = asked.queries
     both = replace(query, gold=(Gold((GoldSpan("heron", 0, 5),)), *query.gold))
-    options = Options(settings={**SETTINGS, "rank.bm25.depth": 8, "rank.dense.depth": 0})
+    options = Options(settings={**SETTINGS, "rank.fusion.depth": 8, "rank.fusion.dense": 0.0})
     results = run(replace(asked, queries=(both,)), contexts="none", options=options)
     (failed,) = results.failures[results.find_row("none bm25")]
     found, missing = failed.expected[1], failed.expected[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,9 +79,6 @@ def test_the_steps_are_not_drawn_for_too_few_questions() -> None:
 
 def test_the_settings_of_a_row_disable_the_legs_it_lacks() -> None:
     hybrid, dense = settings_of(OUTLINE), settings_of(DENSE)
-    assert (hybrid["contexts"], hybrid["rank.bm25.depth"], hybrid["rank.dense.depth"]) == (
-        "outline",
-        None,
-        None,
-    )
-    assert (dense["contexts"], dense["rank.bm25.depth"]) == ("none", 0)
+    assert (hybrid["contexts"], hybrid["rank.fusion.dense"]) == ("outline", None)
+    assert (dense["contexts"], dense["rank.fusion.dense"]) == ("none", 1.0)
+    assert settings_of(replace(DENSE, legs="bm25"))["rank.fusion.dense"] == 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -69,6 +69,20 @@ def test_the_legs_are_searched_each_for_a_ranking() -> None:
         "dense": [1, 2, 3, 4],
     }
     assert set(search.times) == {"bm25", "embed", "dense"}
+
+
+@pytest.mark.parametrize(("dense_weight", "leg"), [(0.0, "bm25"), (1.0, "dense")])
+def test_a_leg_without_weight_is_searched_only_if_it_is_asked_for(
+    dense_weight: float, leg: str
+) -> None:
+    weights = PARAMETERS.weights._replace(dense_weight=dense_weight)
+    search = start(parameters=PARAMETERS._replace(weights=weights))
+    assert list(search_legs(search).rankings) == [leg]
+    for only in LEGS:
+        asked = search._replace(request=replace(search.request, legs=(only,)))
+        assert list(search_legs(asked).rankings) == [only]
+    words = start(parameters=BY_WORDS._replace(weights=weights))
+    assert list(search_legs(words).rankings) == ["bm25"]
 
 
 def test_legs_of_few_chunks_are_searched_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

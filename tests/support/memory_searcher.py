@@ -17,7 +17,7 @@ from crx.retrieve.search_state import SearchParameters
 # Of a search of few chunks by words.
 PARAMETERS = SearchParameters(
     weights=RankingWeights(
-        bm25_depth=9, dense_depth=9, dense_weight=0.3, score_share=0.6, rrf_k=5,
+        depth=9, dense_weight=0.3, score_share=0.6, rrf_k=5,
         k1=1.2, b=0.75, outline_code=2, outline_named=6,
     ),
     k=3,

@@ -107,9 +107,6 @@ class Settings:
         harmless=None,
     )
     k: int = _setting(20, "run", "hits wanted", least=1, untrusted=(1, 1000))
-    rank_bm25_depth: int = _setting(
-        150, "run", "chunks taken from BM25", least=0, untrusted=(0, 10_000)
-    )
     rank_bm25_k1: float = _setting(1.2, "run", "BM25's saturation of term frequency", least=0)
     rank_bm25_b: float = _setting(0.75, "run", "BM25's correction for length, 0 to 1", least=0)
     rank_outline_code: float = _setting(
@@ -118,13 +115,13 @@ class Settings:
     rank_outline_named: float = _setting(
         6.0, "run", "the same if all of the best are of the document that the query names", least=0
     )
-    rank_dense_depth: int = _setting(
-        150, "run", "chunks taken from the dense leg", least=0, untrusted=(0, 10_000)
+    rank_fusion_depth: int = _setting(
+        150, "run", "chunks taken from each leg", least=1, untrusted=(1, 10_000)
     )
     rank_fusion_dense: float = _setting(
         0.3,
         "run",
-        "weight of the dense leg in the fusion, 0 to 1; BM25 has the rest",
+        "weight of the dense leg in the fusion; BM25 has the rest; 0 or 1: one leg alone",
         least=0,
         most=1,
     )
@@ -280,8 +277,10 @@ ENVIRONMENT = (
 
 # Earlier names of settings, and what they are called now.
 RENAMED: Mapping[str, tuple[str, ...]] = {
-    "bm25_depth": ("rank.bm25.depth",),
-    "dense_depth": ("rank.dense.depth",),
+    "bm25_depth": ("rank.fusion.depth",),
+    "dense_depth": ("rank.fusion.depth",),
+    "rank.bm25.depth": ("rank.fusion.depth",),
+    "rank.dense.depth": ("rank.fusion.depth",),
     "dense_weight": ("rank.fusion.dense",),
     "score_share": ("rank.fusion.score_share",),
     "rrf_k": ("rank.fusion.rrf_k",),

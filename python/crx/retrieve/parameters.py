@@ -11,11 +11,6 @@ from crx.config import Settings
 DEEPEST = 750
 
 
-def leg_depth(settings: Settings) -> int:
-    """Return how many chunks the deeper of the legs gives."""
-    return max(settings.rank_bm25_depth, settings.rank_dense_depth)
-
-
 class RankingWeights(NamedTuple):
     """The numbers of BM25, of the outline in it, of the dense leg and of the fusion.
 
@@ -29,12 +24,11 @@ class RankingWeights(NamedTuple):
     20.
     """
 
-    bm25_depth: int
+    depth: int
     k1: float
     b: float
     outline_code: float
     outline_named: float
-    dense_depth: int
     dense_weight: float
     score_share: float
     rrf_k: float
@@ -43,12 +37,11 @@ class RankingWeights(NamedTuple):
     def of(settings: Settings) -> RankingWeights:
         """Return the numbers of some settings."""
         return RankingWeights(
-            bm25_depth=settings.rank_bm25_depth,
+            depth=settings.rank_fusion_depth,
             k1=settings.rank_bm25_k1,
             b=settings.rank_bm25_b,
             outline_code=settings.rank_outline_code,
             outline_named=settings.rank_outline_named,
-            dense_depth=settings.rank_dense_depth,
             dense_weight=settings.rank_fusion_dense,
             score_share=settings.rank_fusion_score_share,
             rrf_k=settings.rank_fusion_rrf_k,

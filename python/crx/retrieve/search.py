@@ -274,18 +274,14 @@ def _is_too_few(after: Search, given: Search) -> bool:
     """Return whether copies leave fewer candidates than are wanted, and the legs may have more."""
     if len(after.ranking.keys) >= min(given.wanted, len(given.ranking.keys)):
         return False
-    found = {leg: len(given.rankings[leg].keys) for leg in LEGS if leg in given.rankings}
-    weights = given.parameters.weights
-    depths = {"bm25": weights.bm25_depth, "dense": weights.dense_depth}
-    return any(count >= depths[leg] > 0 for leg, count in found.items())
+    depth = given.parameters.weights.depth
+    return any(len(given.rankings[leg].keys) >= depth for leg in LEGS if leg in given.rankings)
 
 
 def _add_deeper(search: Search, rules: Sequence[RankingRule]) -> Search:
     """Return the search with what deeper legs and some rules give behind its candidates."""
     weights = search.parameters.weights
-    deeper = weights._replace(
-        bm25_depth=_deepen(weights.bm25_depth), dense_depth=_deepen(weights.dense_depth)
-    )
+    deeper = weights._replace(depth=_deepen(weights.depth))
     parameters = search.parameters._replace(weights=deeper)
     found = run_steps(search._replace(parameters=parameters, rankings={}), LEG_STEPS[:1])
     # The notes of these steps are there already, with the counts of the first search.

@@ -73,7 +73,7 @@ def test_more_hits_than_are_ordered_keep_their_order_behind(tmp_path: Path) -> N
     folder.mkdir()
     for at in range(180):
         (folder / f"f{at}.py").write_text(f"boil(water)\nx{at} = boil(water, {at})\n")
-    with crx.open(tmp_path / "x.crx", settings={**SETTINGS, "rank.bm25.depth": 180}) as index:
+    with crx.open(tmp_path / "x.crx", settings={**SETTINGS, "rank.fusion.depth": 180}) as index:
         index.add(folder)
         hits = index.search("boil water", k=190, window=0).hits
     scores = [hit.score for hit in hits]
@@ -87,7 +87,7 @@ def index_uses(folder: Path, *, first: str) -> crx.Index:
     for at in range(40):
         (folder / "docs" / f"use{at}.py").write_text(f"boil_water(a)\nx{at} = boil_water(b)\n")
     (folder / "docs" / "kettle.py").write_text(f"{first}def boil_water(pot):\n    pot.heat()\n")
-    index = crx.open(folder / "x.crx", settings={**SETTINGS, "rank.bm25.depth": 5})
+    index = crx.open(folder / "x.crx", settings={**SETTINGS, "rank.fusion.depth": 5})
     index.add(folder / "docs")
     return index
 

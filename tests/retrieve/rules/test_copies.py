@@ -61,7 +61,7 @@ def test_a_leg_that_fails_in_the_deeper_search_is_noted(
 ) -> None:
     def search_bm25_alone(search: Search) -> Search:
         """Search as if the embedder's service had stopped since the first search."""
-        if search.parameters.weights.bm25_depth == 150:
+        if search.parameters.weights.depth == 150:
             return search_legs(search)
         bm25_alone = search.parameters._replace(embedder=None)
         return search_legs(search._replace(parameters=bm25_alone).noting("dense leg left out"))

@@ -92,7 +92,7 @@ def test_what_is_merely_the_nearest_does_not_make_up_for_copies(tmp_path: Path) 
         index.add_documents(crx.Document(f"copy:{number}", text, lang="en") for number in range(4))
         boats = (crx.Document(f"boat:{n}", f"A boat{'s' * n}.", lang="en") for n in range(60))
         index.add_documents(boats)
-    with crx.open(tmp_path / "i.crx", settings={"rank.dense.depth": 3}) as index:
+    with crx.open(tmp_path / "i.crx", settings={"rank.fusion.depth": 3}) as index:
         hits = index.search("cetacean", rerank=False).hits
     assert [(hit.uri, hit.copies) for hit in hits] == [("mem:7", 0), ("copy:0", 3)]
 

@@ -57,24 +57,33 @@ def search_legs(search: Search) -> Search:
     timer = StageTimer()
     rankings: dict[str, Ranking] = {}
     search_bm25 = partial(_search_bm25, search, timer=timer)
-    is_bm25 = "bm25" in search.request.legs and weights.bm25_depth > 0
-    if "dense" in search.request.legs and weights.dense_depth and embedder is not None:
-        named = _start(search_bm25, few=search.legs.few) if is_bm25 else None
+    wanted = _wanted_legs(search)
+    if "dense" in wanted and embedder is not None:
+        named = _start(search_bm25, few=search.legs.few) if "bm25" in wanted else None
         with timer.stage("embed"):
             vector = _embed(search.query, embedder)
             if named and (name := named().name):
                 vector = _unit(vector + _embed(name.rest, embedder))
         with timer.stage("dense"):
-            found = search.legs.dense.search(vector, k=weights.dense_depth)
+            found = search.legs.dense.search(vector, k=weights.depth)
             rankings["dense"] = Ranking(*found)
         if named:
             rankings["bm25"] = named().ranking
-    elif is_bm25:
+    elif "bm25" in wanted:
         rankings["bm25"] = search_bm25().ranking
     found_faults = search.legs.dense.faults[known_faults:]
     return search._replace(
         rankings={**search.rankings, **rankings}, times={**search.times, **timer.timings_ms}
     ).noting(*found_faults)
+
+
+def _wanted_legs(search: Search) -> Collection[str]:
+    """Return the legs to search: of two one alone, if the other weighs nothing in the fusion."""
+    parameters, legs = search.parameters, set(search.request.legs)
+    if parameters.embedder is None:
+        legs.discard("dense")
+    alone = {0.0: {"bm25"}, 1.0: {"dense"}}.get(parameters.weights.dense_weight, legs)
+    return legs & alone or legs
 
 
 def note_left_out(error: ModelError) -> str:
@@ -117,7 +126,7 @@ def _rank_bm25(search: Search, *, outline: float = 1.0, name: str = "") -> Ranki
     weights = search.parameters.weights
     found = search.legs.lexical.search(
         search.query,
-        k=weights.bm25_depth,
+        k=weights.depth,
         name=name,
         langs=search.searcher.langs,
         k1=weights.k1,

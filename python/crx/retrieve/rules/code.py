@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.config import Settings
-from crx.retrieve.parameters import DEEPEST, leg_depth
+from crx.retrieve.parameters import DEEPEST
 from crx.retrieve.ports import Keys
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
@@ -47,7 +47,7 @@ class CodeOrder:
     def of(settings: Settings) -> CodeOrder:
         """Return the rule with the values of some settings."""
         return CodeOrder(
-            reads=leg_depth(settings),
+            reads=settings.rank_fusion_depth,
             definition=settings.rank_code_definition,
             names=settings.rank_code_names,
             aside=settings.rank_code_aside,
@@ -94,7 +94,7 @@ class CodeOrder:
         """
         keys, scores = search.ranking.keys, search.ranking.scores
         bm25 = search.rankings.get("bm25")
-        if bm25 is None or len(bm25.keys) < search.parameters.weights.bm25_depth:
+        if bm25 is None or len(bm25.keys) < search.parameters.weights.depth:
             return keys, scores
         added = dict.fromkeys(
             key

@@ -18,7 +18,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from crx.config import Settings
-from crx.retrieve.parameters import leg_depth
 from crx.retrieve.ports import Keys
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
@@ -51,7 +50,7 @@ class Definitions:
     @staticmethod
     def of(settings: Settings) -> Definitions:
         """Return the rule that reads as many candidates as a leg gives."""
-        return Definitions(reads=leg_depth(settings))
+        return Definitions(reads=settings.rank_fusion_depth)
 
     def applies(self, search: Search) -> bool:
         """Return whether the query may be a name, and no source code is ordered."""

@@ -17,7 +17,6 @@ import numpy as np
 import orjson
 
 from crx.config import Settings
-from crx.retrieve.parameters import leg_depth
 from crx.retrieve.rows import DocumentRow
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import Ranking
@@ -59,7 +58,7 @@ class Recency:
         if not settings.rank_recency_weight:
             return None
         return Recency(
-            reads=leg_depth(settings),
+            reads=settings.rank_fusion_depth,
             weight=settings.rank_recency_weight,
             half_life_days=settings.rank_recency_days,
             field=settings.rank_recency_field,
