@@ -12,12 +12,16 @@ import gc
 import gzip
 import io
 import json
+import multiprocessing
 import re
 import sqlite3
 import struct
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -567,18 +571,43 @@ def growth(extension: str, inputs: Iterator[bytes]) -> float:
 
 
 def memory(data: bytes, extension: str) -> int:
-    """Return the bytes that a process grows by, at most, while it reads a file."""
+    """Return the bytes that a process grows by, at most, while it reads a file.
 
-    def read() -> int:
-        # What the process has freed is given back, so that none of it is filled unseen.
-        gc.collect()
-        ctypes.CDLL(None).malloc_trim(0)
-        Path("/proc/self/clear_refs").write_text("5")
-        before = status_bytes("VmRSS")
-        seconds(data, extension)
-        return status_bytes("VmHWM") - before
+    It is a fork of a process that reads nothing itself: in one whose heap has holes, what fills
+    them is not seen.
+    """
+    measuring = measuring_process()
+    measuring.send((data, extension))
+    grown: int = measuring.recv()
+    return grown
 
-    return call_in_fork(read)
+
+@cache
+def measuring_process() -> Connection:
+    """Start the process whose forks read, and return the connection to it."""
+    ours, theirs = Pipe()
+    multiprocessing.get_context("spawn").Process(
+        target=answer_measurements, args=(theirs,), daemon=True
+    ).start()
+    return ours
+
+
+def answer_measurements(connection: Connection) -> None:
+    """Send the growth of a fork for each file that comes, until the other end is closed."""
+    with contextlib.suppress(EOFError):
+        while True:
+            asked = connection.recv()
+            connection.send(call_in_fork(partial(grow, *asked)))
+
+
+def grow(data: bytes, extension: str) -> int:
+    """Return the bytes that this process grows by, at most, while it reads a file."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = status_bytes("VmRSS")
+    seconds(data, extension)
+    return status_bytes("VmHWM") - before
 
 
 def status_bytes(name: str) -> int:
@@ -591,8 +620,7 @@ def status_bytes(name: str) -> int:
 def memory_growth(extension: str, inputs: Iterator[bytes]) -> float:
     """Return by how much the memory grows with a doubling, 0 if it is too little to tell.
 
-    The steps from one length to the next grow alike. What fills the holes that other tests have
-    left in the heap is not seen: it makes the memory seem to grow by more, but not the steps.
+    The steps from one length to the next grow alike, whatever a file of any length needs.
     """
     needed: list[int] = []
     ratios: list[float] = []
