@@ -93,6 +93,7 @@ SHIPPED = {
     "crx.recognizers": {"man": ("crx_formats.man:find_page", "formats")},
     "crx.rerankers": {
         "cohere": ("crx_remote.openai.reranker:load_reranker", "openai"),
+        "overlap": ("crx_runtimes.overlap:load_reranker", "st"),
         "st": ("crx_runtimes.sentence_transformers:load_reranker", "st"),
     },
     "crx.served": {"search": ("crx_serve.search_client:ask_server", "serve")},

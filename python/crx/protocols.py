@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from crx.types import Chunk, Context, Document
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from crx.services.compute_usage import ComputeUsage
     from crx.services.destination import Destination
     from crx.services.pending_jobs import PendingJobs

@@ -36,17 +36,13 @@ from typing import TYPE_CHECKING
 from crx.config import require_allowed
 from crx.errors import Incompatible, ModelError, NotInstalled, UsageError
 from crx.plugins import SHIPPED, find_plugins, load_plugin, load_shipped, require_protocol
-from crx.protocols import (
-    Embedder,
-    Generator,
-    Reranker,
-)
-from crx.retrieve.legs.dense_languages import record_languages
-from crx.retrieve.search_state import RankingRule
+from crx.protocols import Embedder, Generator, Reranker
+from crx.retrieve.query_language import EMBEDDER_LANGUAGES, record_languages, undeclared_langs
 from crx.types import Leg
 
 if TYPE_CHECKING:
     from crx.models.elsewhere import OtherModel
+    from crx.retrieve.search_state import RankingRule
 
 DEFAULT_EMBEDDER = "e5@int8"
 SHIPPED_RERANKER = "crx"
@@ -59,10 +55,6 @@ _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
     NO_EMBEDDER: "crx.backends.no_embedder",
     "onnx": "crx.backends.onnx",
-}
-_RERANKERS = {
-    "onnx": "crx.backends.onnx",
-    "overlap": "crx.backends.overlap",
 }
 
 
@@ -176,16 +168,27 @@ def record_embedder(embedder: Embedder) -> dict[str, str]:
     return {"embedder_fingerprint": embedder.fingerprint, **record_languages(embedder)}
 
 
+def describe_unread_documents(built: Mapping[str, str], *, langs: Sequence[str]) -> str:
+    """Return a note on documents in languages that an index's embedder does not read, or ""."""
+    unread = undeclared_langs(built.get(EMBEDDER_LANGUAGES, "").split(), langs)
+    if not unread:
+        return ""
+    return (
+        f"documents in {', '.join(unread)} are found by BM25 rather than by vectors: "
+        f"the embedder {built['embedder']} does not read them"
+    )
+
+
 def load_reranker(spec: str) -> Reranker:
     """Return the reranker that a specification names; raises as `load_embedder` does."""
     kind, _, rest = spec.partition(":")
-    if kind in _RERANKERS:
-        return require_protocol(import_module(_RERANKERS[kind]).load_reranker(rest), Reranker, kind)
-    if kind in SHIPPED["crx.rerankers"]:
+    if kind == "onnx":
+        spec = rest
+    elif kind in SHIPPED["crx.rerankers"]:
         return require_protocol(load_shipped("crx.rerankers", kind)(rest), Reranker, kind)
-    if not _is_installed(kind) and (plugin := find_plugins("crx.rerankers").get(kind)):
+    elif not _is_installed(kind) and (plugin := find_plugins("crx.rerankers").get(kind)):
         return require_protocol(load_plugin(plugin)(rest), Reranker, kind)
-    return require_protocol(import_module(_RERANKERS["onnx"]).load_reranker(spec), Reranker, kind)
+    return require_protocol(import_module(_EMBEDDERS["onnx"]).load_reranker(spec), Reranker, kind)
 
 
 def load_generator(spec: str) -> Generator:
@@ -238,6 +241,8 @@ def load_rules(names: str) -> tuple[RankingRule, ...]:
 
 
 def _load_rule(name: str) -> RankingRule:
+    from crx.retrieve.search_state import RankingRule  # most indexes name no rule
+
     plugins = find_plugins("crx.rules")
     if name not in plugins:
         known = ", ".join(sorted(plugins)) or "none"

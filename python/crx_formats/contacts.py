@@ -14,7 +14,8 @@ from operator import itemgetter
 
 from crx.errors import NothingToRead
 from crx.ingest.readers import text as plain
-from crx.ingest.readers.decode import decode, normalize, require_charset
+from crx.ingest.readers.decode import decode, require_charset
+from crx.ingest.readers.normal_text import normalize
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.types import Document
 

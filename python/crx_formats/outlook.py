@@ -17,10 +17,10 @@ from oxmsg.domain.model import UnrecognizedCodePageError, UnsupportedEncodingErr
 
 from crx.errors import InputError
 from crx.ingest.readers import html
-from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import squeeze
 from crx.ingest.readers.left_out import LeftOut
 from crx.ingest.readers.mime import Letter
+from crx.ingest.readers.normal_text import normalize
 
 # What oxmsg and olefile raise for malformed files; OSError is olefile's own.
 _DAMAGES = (

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from crx.errors import InputError
 from crx.ingest.readers import html, load_reader
 from crx.ingest.readers.binary import TNEF
-from crx.ingest.readers.decode import decode, normalize
+from crx.ingest.readers.decode import decode
 from crx.ingest.readers.file_title import squeeze
+from crx.ingest.readers.normal_text import normalize
 
 # Attributes.
 _BODY, _CODE_PAGE = 0x0002800C, 0x00069007

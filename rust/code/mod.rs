@@ -11,7 +11,9 @@
 //! ```
 //!
 //! where *k* is how many parts of the name are words of the query: `parse_args` has two. A chunk counts
-//! once for its best name. The best chunk of a file, by *t*, gets what the file's path says:
+//! once for its best name. A constant in capitals, such as `static int MAX_SIZE = 6;`, is a name that its
+//! chunk defines, wherever it is: of 86 questions such as "value of max size", 42 had its chunk first
+//! without that, and 56 with it. The best chunk of a file, by *t*, gets what the file's path says:
 //!
 //! ```text
 //! t += path * (j / parts of the stem) * min(1, 4 * j / words of the query)
@@ -214,7 +216,8 @@ fn prefer_code(query: &CodeQuery<'_>, candidates: &[Candidate<'_>]) -> f64 {
 
 /// Returns what the definitions in a chunk add to its score.
 fn score_definitions(query: &CodeQuery<'_>, text: &str, syntax: Syntax, weights: &Weights) -> f64 {
-    let names = defined_names(text, syntax);
+    let mut names = defined_names(text, syntax);
+    names.extend(text.lines().filter_map(constant));
     let defines = |symbol: &&&str| names.iter().any(|name| query.is_symbol(symbol, name));
     let defined = query.symbols.iter().filter(defines).count();
     let share = (SYMBOL_SHARE * defined as f64 / query.length as f64).min(1.0);
@@ -225,6 +228,29 @@ fn score_definitions(query: &CodeQuery<'_>, text: &str, syntax: Syntax, weights:
     };
     let best_name = names.iter().map(named).fold(0.0, f64::max);
     weights.definition * share + weights.names * best_name
+}
+
+/// Returns the constant in capitals that a line defines: `MAX_SIZE = 6`, `#define MAX_SIZE 6`.
+///
+/// Its name has a `_`: words in capitals are many other things.
+fn constant(line: &str) -> Option<&str> {
+    let line = line.trim_ascii();
+    let defined = line.strip_prefix('#').map(str::trim_ascii_start);
+    let declared = match defined.and_then(|rest| rest.strip_prefix("define ")) {
+        Some(defined) => defined.split_ascii_whitespace().next()?,
+        None => {
+            let (before, value) = line.split_once('=')?;
+            let is_value =
+                !value.starts_with(['=', '>', '~']) && !before.contains(['(', '"', '\'']);
+            // The type may stand behind the name: `MAX_SIZE: usize = 6`.
+            let name = before.split_once(": ").map_or(before, |(name, _)| name);
+            name.split_ascii_whitespace().last().filter(|_| is_value)?
+        }
+    };
+    let is_capital = |byte: u8| byte == b'_' || byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let is_compound = declared.trim_matches('_').contains('_');
+    let begins = declared.starts_with(|first: char| first.is_ascii_uppercase());
+    (begins && is_compound && declared.bytes().all(is_capital)).then_some(declared)
 }
 
 /// Returns how much of a file's name a query has, 0 to 1.

@@ -59,6 +59,35 @@ fn a_name_made_of_words_of_the_query_is_raised() {
 }
 
 #[test]
+fn a_constant_in_capitals_is_a_name_wherever_it_is_defined() {
+    let define = [
+        "    static int MAX_HEADER_SIZE = 6;",
+        "    public const MAX_HEADER_SIZE    = '/^x/';",
+        "    MAX_HEADER_SIZE = 6  # bytes",
+        "pub const MAX_HEADER_SIZE: usize = 6;",
+        "#  define MAX_HEADER_SIZE 6",
+    ];
+    for line in define {
+        assert_eq!(constant(line), Some("MAX_HEADER_SIZE"), "{line}");
+        let files = [("x/a.java", "f(x.MAX_HEADER_SIZE);"), ("x/b.java", line)];
+        for query in ["value of max header size", "MAX_HEADER_SIZE"] {
+            assert_eq!(order(query, &files, &WEIGHTS), [1, 0], "{query}: {line}");
+        }
+    }
+    for line in [
+        "if MAX_SIZE == size:",
+        "sizes[MAX_SIZE] = 3",
+        "x.MAX_SIZE = 3",
+        "f(MAX_SIZE = 3)",
+        "size = MAX_SIZE",
+        "MAX_SIZE => 3,",
+        "SELECT = 3",
+    ] {
+        assert_eq!(constant(line), None, "{line}");
+    }
+}
+
+#[test]
 fn a_file_named_in_the_query_is_raised() {
     let files = [("x/a.rs", "f(1);"), ("x/scheduler.rs", "g(1);")];
     assert_eq!(

@@ -315,7 +315,7 @@ def test_an_unknown_name_lists_the_installed_models() -> None:
 def test_a_reranker_of_another_package_is_loaded_by_its_entry_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plug = EntryPoint("mine", "crx.backends.overlap:load_reranker", "crx.rerankers")
+    plug = EntryPoint("mine", "crx_runtimes.overlap:load_reranker", "crx.rerankers")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: [plug])
     assert load_reranker("mine").fingerprint == "overlap:1"
 

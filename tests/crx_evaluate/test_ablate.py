@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 import crx
 from crx.backends.hashed import HashedEmbedder
-from crx.backends.overlap import OverlapReranker
 from crx.errors import Damaged, ModelError, UsageError
 from crx.protocols import Reranker
 from crx_evaluate import Options, PipelineConfig, Results, ablate, load, read_set, save
 from crx_evaluate.pipeline_config import build_grid, find_parent
 from crx_evaluate.results import METRICS
 from crx_evaluate.timed_models import TimedReranker
+from crx_runtimes.overlap import OverlapReranker
 
 SETTINGS = {"embedder": "hashed"}
 CLAUSES = ("term", "fee", "notice", "law")

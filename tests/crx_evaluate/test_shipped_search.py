@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.backends.overlap import OverlapReranker
 from crx.config import Settings
 from crx.errors import UsageError
 from crx.retrieve.rules.rerank import Rerank
@@ -17,6 +16,7 @@ from crx_evaluate.datasets import Query
 from crx_evaluate.pipeline_config import PipelineConfig, build_grid, find_parent
 from crx_evaluate.query_runner import QueryRunner
 from crx_evaluate.timed_models import QueryVectors
+from crx_runtimes.overlap import OverlapReranker
 
 FOOTER = "To leave the list, send an empty mail to the address below, and nobody reads the answer. "
 QUESTIONS = [

@@ -12,8 +12,9 @@ import pytest
 from sevenzips import number, sevenzip, with_header
 
 from crx.errors import InputError, NotText
-from crx.ingest.archives import ArchiveBudget, PartlyRead, UnreadBlock
+from crx.ingest.archives import ArchiveBudget, UnreadBlock
 from crx.ingest.read import read_bytes
+from crx.ingest.unread_parts import PartlyRead
 from crx.types import Document
 from crx_formats.sevenzip.decode import LZMA2, Coder, make_decoder
 

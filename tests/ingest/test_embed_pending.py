@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from crx._native import Store
 from crx.backends.hashed import HashedEmbedder
 from crx.ingest import embed_pending
-from crx.ingest.embed import Situated
-from crx.ingest.embed_pending import EMBED_BATCH, PendingChunks, vector_key
+from crx.ingest.embed_pending import EMBED_BATCH
+from crx.ingest.embedding_prefix import vector_key
+from crx.ingest.pending import PendingChunks
 from crx.ingest.report import Tally
 
 TEXTS = [f"Whale {number} eats krill." for number in range(3 * EMBED_BATCH)]
@@ -66,7 +67,7 @@ def store(tmp_path: Path) -> Iterator[CountedStore]:
         layout=np.array(layout, np.uint32),
         outlines=[""] * len(TEXTS),
         context_keys=[b""] * len(TEXTS),
-        vector_keys=[vector_key(HashedEmbedder(), Situated("", text)) for text in TEXTS],
+        vector_keys=[vector_key(HashedEmbedder(), "", text) for text in TEXTS],
     )
     yield CountedStore(native)
     native.close()

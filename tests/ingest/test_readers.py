@@ -11,7 +11,7 @@ from pdfs import pdf
 
 from crx.errors import InputError, NothingToRead, NotText
 from crx.ingest.read import read_bytes
-from crx.ingest.readers.decode import map_offsets, normalize
+from crx.ingest.readers.normal_text import map_offsets, normalize
 from crx.ingest.readers.structure import structure
 from crx.types import Document, Mark
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from crx._native import FLOOR_RANK
-from crx.backends.overlap import OverlapReranker
 from crx.config import Settings, describe
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search import OPTIONAL, RULES, make_rules
 from crx.retrieve.search_state import ALL
+from crx_runtimes.overlap import OverlapReranker
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "rules.md").read_text(encoding="utf-8")

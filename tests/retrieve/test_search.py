@@ -11,7 +11,6 @@ from memory_searcher import MemoryChunk, MemorySearcher
 from numpy.typing import NDArray
 
 from crx.backends.hashed import HashedEmbedder
-from crx.backends.overlap import OverlapReranker
 from crx.errors import Damaged, Unavailable
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
@@ -29,6 +28,7 @@ from crx.retrieve.search import rank, run_rules, run_search
 from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters, start_search
 from crx.retrieve.widen import widen_hits
 from crx.types import LEGS, Ranking
+from crx_runtimes.overlap import OverlapReranker
 
 TEXTS = ["Whales eat krill.", "Herons eat fish.", "Bread rises.", "Krill eat algae."]
 CHUNKS = [MemoryChunk(key, text, doc=key) for key, text in enumerate(TEXTS, start=1)]

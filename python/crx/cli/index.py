@@ -18,7 +18,6 @@ from crx.cli.contextualize import (
     print_report,
 )
 from crx.cli.disk_room import DiskRoom
-from crx.cli.first_model import settle_embedder
 from crx.cli.options import (
     embedder_option,
     exclude_option,
@@ -40,6 +39,7 @@ from crx.context_registry import parse_contexts
 from crx.errors import InputError, UsageError
 from crx.index import handle
 from crx.index.nearest_index import FOLDER
+from crx.index.open_store import is_complete
 from crx.ingest.paths import describe_os_error
 from crx.labels import count_label
 
@@ -121,7 +121,10 @@ def command(
         raise UsageError("--words leaves the models out; run crx contextualize after it")
     if spec is not None and not spec.is_file:
         settings["contexts"] = contexts = "outline" if spec.outline else "none"
-    settings = settle_embedder(index_path, settings)
+    if not is_complete(index_path):
+        from crx.cli.first_model import settle_embedder  # an index that there is has its model
+
+        settings = settle_embedder(index_path, settings)
     sent = NotePrinter()
     room = DiskRoom(index_path)
     with room.named(), handle.open(index_path, settings=settings) as index:

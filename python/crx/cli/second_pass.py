@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from crx.cli.embedder_speed import estimate_seconds
 from crx.cli.output import print_note
 from crx.cli.progress import format_duration
 from crx.errors import CrxError
@@ -84,6 +83,8 @@ class SecondPass:
 
 def describe_vectors(index: Index, *, probe: bool) -> str:
     """Return how long the vectors take, "" if that is not worth a line."""
+    from crx.cli.embedder_speed import estimate_seconds  # most passes embed nothing
+
     seconds = estimate_seconds(index.embedder, index.store.stats(), probe=probe)
     if seconds is None or seconds < MIN_ANNOUNCED_S:
         return ""

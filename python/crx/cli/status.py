@@ -24,7 +24,7 @@ from crx.ingest.paths import path_of
 from crx.ingest.roots import SETTINGS_OF_ROOTS, RememberedRoots, read_skipped
 from crx.labels import count_label, format_size
 from crx.registry import NO_EMBEDDER
-from crx.retrieve.legs.dense_languages import EMBEDDER_LANGUAGES
+from crx.retrieve.query_language import EMBEDDER_LANGUAGES
 from crx.services.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.types import Status
 

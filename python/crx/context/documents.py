@@ -11,9 +11,7 @@ from typing import Protocol, TypeVar
 import orjson
 
 from crx import _native
-from crx.ingest.embed import Situated
-from crx.ingest.embed_pending import vector_key
-from crx.ingest.embedding_prefix import embedding_prefix
+from crx.ingest.embedding_prefix import embedding_prefix, vector_key
 from crx.protocols import Embedder
 from crx.services.compute_usage import ComputeUsage
 from crx.types import Chunk, Context, Document, Mark
@@ -50,8 +48,8 @@ def link_context(
     embedder: Embedder,
 ) -> None:
     """Link a chunk to the stored context under `key`, and to the vector of both together."""
-    situated = Situated(embedding_prefix(row.outline, context.text), row.text)
-    store.link_context(row.key, key, vector_key(embedder, situated))
+    prefix = embedding_prefix(row.outline, context.text)
+    store.link_context(row.key, key, vector_key(embedder, prefix, row.text))
 
 
 # Words at the start of a chunk that refer to something named before it.

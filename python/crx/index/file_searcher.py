@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from crx import _native
+from crx.arrays import to_array
 from crx.errors import Damaged
 from crx.index.vector_leg import VectorLeg
 from crx.retrieve.ports import Found, Legs, Matching, Spread
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Chunks of which BM25 is searched in less than half a millisecond, the time of a hand-over between
 # two threads of which both run Python.
@@ -147,7 +150,7 @@ class FileSearcher(NamedTuple):
     def without_vector(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of the chunks that should have a vector and have none yet."""
         if len(self.dense) >= len(self.lexical):
-            return np.empty(0, np.int64)
+            return keys[:0]
         return self.store.without_vector(keys)
 
     def chunks(self, keys: Iterable[int]) -> Sequence[_native.ChunkRow]:
@@ -156,7 +159,7 @@ class FileSearcher(NamedTuple):
         Raises `Damaged` if one is missing that cannot have been removed.
         """
         wanted = list(keys)
-        found = self.store.chunks(np.array(wanted, dtype=np.int64))
+        found = self.store.chunks(to_array(wanted, "int64"))
         if self.complete and len(found) < len(wanted):
             what = f"chunk {min(set(wanted) - {row.key for row in found})} is missing"
             raise Damaged(f"{self.store.path}: {what}; `crx verify` lists every fault")

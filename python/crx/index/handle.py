@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crx import _native, context_registry, registry
 from crx.config import allow, allow_copy, fixed_settings, require_allowed, resolve
@@ -25,8 +26,6 @@ from crx.index.open_store import copy_index, create_index, is_complete, open_sto
 from crx.index.reader import check_location
 from crx.index.verify import rebuild_files, verify_archive, verify_files
 from crx.index.writer import Writer
-from crx.ingest.embed_pending import MadeVectors, make_vectors
-from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.indexer import Indexer
 from crx.ingest.path_selection import PathSelection
@@ -38,6 +37,10 @@ from crx.plugins import load_shipped
 from crx.protocols import Closeable, Contextualizer, Embedder, Reranker
 from crx.services.prompt import Prompt
 from crx.types import Document, Verification
+
+if TYPE_CHECKING:
+    from crx.ingest.embed_pending import MadeVectors
+    from crx.ingest.embedding_pool import EmbeddingPool
 
 
 class Index(AnsweringIndex):
@@ -165,6 +168,8 @@ class Index(AnsweringIndex):
 
         The writer's lock is not taken. Raises `ModelError`.
         """
+        from crx.ingest.embed_pending import make_vectors  # of no use to `add`
+
         # A store of its own: a search would wait for one that this thread of low priority holds.
         with contextlib.closing(open_store(self.path)) as store:
             return make_vectors(store, self.embedder, seconds=seconds, go_on=go_on)

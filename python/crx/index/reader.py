@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import orjson
 
@@ -31,15 +31,15 @@ from crx.ingest.paths import candidate_uris
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, load_shipped, without_password
 from crx.protocols import Embedder, Reranker
-from crx.retrieve.legs.dense_languages import describe_unread_documents
 from crx.retrieve.mended_filter import mend_filter
-from crx.retrieve.operators import Match
-from crx.retrieve.ports import StatusReader
-from crx.retrieve.request import SearchRequest, Where
-from crx.retrieve.search import run_search
-from crx.retrieve.search_models import SearchModels
 from crx.show.marks import read_marks
 from crx.types import LEGS, Document, Leg, Note, Result, Status, Window
+
+if TYPE_CHECKING:
+    from crx.retrieve.operators import Match
+    from crx.retrieve.ports import StatusReader
+    from crx.retrieve.request import SearchRequest, Where
+    from crx.retrieve.search_models import SearchModels
 
 Reader = TypeVar("Reader", bound="IndexReader")
 
@@ -75,12 +75,8 @@ class IndexReader:
         if embedder is not None:
             registry.require_same_embedder(self.name, embedder, built=self._built)
         self._embedder = PerProcess(partial(_load_embedder, self.name, self._files), made=embedder)
-        self._models = SearchModels(
-            self._settings,
-            embedder=self._embedder,
-            load_reranker=partial(_load_reranker, reranker or self._settings.reranker),
-            load_rules=partial(registry.load_rules, self._settings.rules),
-        )
+        self._load_reranker = partial(_load_reranker, reranker or self._settings.reranker)
+        self._models = PerProcess(self._make_models)
 
     def __enter__(self: Reader) -> Reader:
         return self
@@ -137,12 +133,12 @@ class IndexReader:
     @property
     def search_models(self) -> SearchModels:
         """The models that a search runs, their caches, and the weights of its stages."""
-        return self._models
+        return self._models.get()
 
     @property
     def reranker(self) -> Reranker:
         """The reranker that is set, or the shipped one, loaded on first use; `ModelError`."""
-        return self._models.reranker
+        return self.search_models.reranker
 
     def search(
         self,
@@ -184,7 +180,7 @@ class IndexReader:
         that is not valid (see `SearchRequest`), `ModelError` for a reranker that cannot be loaded,
         `UsageError` for a `min_relevance` without one.
         """
-        request = SearchRequest(
+        request = self.search_models.request(
             query=query,
             k=k,
             window=window,
@@ -203,8 +199,7 @@ class IndexReader:
         """Return the passages that answer a request; see `search`."""
         with self._files.get().searching() as (searcher, notes):
             has_vectors = self.uses_vectors(request.legs, [searcher])
-            parameters = self._models.parameters(request, has_vectors=has_vectors)
-            result = run_search(request, parameters=parameters, searcher=searcher)
+            result = self.search_models.search(request, searcher, has_vectors=has_vectors)
             empty = describe_empty(result, [searcher])
         before = [*self._copy_notes(), *notes]
         if not before and not empty:
@@ -245,6 +240,16 @@ class IndexReader:
             return False
         return "bm25" not in legs or any(each.has_vectors for each in searchers)
 
+    def _make_models(self) -> SearchModels:
+        from crx.retrieve.search_models import SearchModels  # of no use to who writes an index
+
+        return SearchModels(
+            self._settings,
+            embedder=self._embedder,
+            load_reranker=self._load_reranker,
+            load_rules=partial(registry.load_rules, self._settings.rules),
+        )
+
     def _copy_notes(self) -> list[str]:
         """Return a note if a copy has filled the index in part, as far as is known now."""
         if not describe_unfinished_copy(self._built, name=self.name):
@@ -273,7 +278,7 @@ class IndexReader:
     def status(self) -> Status:
         """Return what the index holds and what is still to be embedded."""
         with self._files.get().searching() as (searcher, notes):
-            unread = describe_unread_documents(self._built, langs=searcher.langs)
+            unread = registry.describe_unread_documents(self._built, langs=searcher.langs)
             return Status(
                 path=self.name,
                 counts=searcher.counts(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from crx import _native
-from crx.ingest.embed_pending import PendingChunks
+from crx.ingest.pending import PendingChunks
 from crx.ingest.report import Tally
 from crx.protocols import Embedder
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
-import numpy as np
 import orjson
 
 from crx import _native
+from crx.arrays import to_array
 from crx.errors import Damaged
 from crx.index.file_searcher import FileDense, FileSearcher
 from crx.index.vector_leg import VectorLeg
@@ -43,7 +43,7 @@ def require_found(
             found, _ = lexical.search(chunk.text, k=len(keys), langs=[row.lang], only=only)
             _require(chunk.key, found, leg="BM25", uri=row.uri)
         if dimensions:
-            vector = np.full(dimensions, dimensions**-0.5, np.float32)
+            vector = to_array([dimensions**-0.5] * dimensions, "float32")
             found, _ = FileDense(dense, store, only).search(vector, k=len(keys))
             _require(chunk.key, found, leg="the dense leg", uri=row.uri)
 
@@ -84,9 +84,7 @@ def describe_unfound(store: _native.Store, *, lexical: _native.Lexical) -> list[
     return lines
 
 
-def _require(
-    key: int, found: np.ndarray[tuple[int], np.dtype[np.int64]], *, leg: str, uri: str
-) -> None:
+def _require(key: int, found: Container[int], *, leg: str, uri: str) -> None:
     if key not in found:
         raise Damaged(
             f"{uri}: {leg} does not find its first chunk, which is committed; "

@@ -19,7 +19,7 @@ import struct
 import tarfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import Protocol
@@ -27,12 +27,9 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from crx.errors import InputError, NotText
 from crx.ingest.outside_seconds import waited_seconds
-from crx.ingest.unread_parts import describe_unread
+from crx.ingest.unread_parts import SCANS_READ, PartlyRead, describe_unread
 from crx.plugins import load_format
 from crx.types import Document, Scalar
-
-# The metadata of documents of an archive whose pictures were read, too.
-SCANS_READ = "scans_read"
 
 # Files of one archive, those of the archives in it included.
 MOST_FILES = 10_000
@@ -79,23 +76,6 @@ class PackedFile:
     end: int
     packed: int
     read: Callable[[], bytes]
-
-
-class PartlyRead(InputError):
-    """An archive was listed to its end, but some of its files could not be read.
-
-    `refused` has the reason for each of those files, by what follows the archive's URI in theirs,
-    such as `#docs/guide.md`.
-    """
-
-    def __init__(self, reason: str, refused: Mapping[str, str]) -> None:
-        super().__init__(reason)
-        self.refused = dict(refused)
-
-    def find_refused(self, uris: Iterable[str], *, archive: str) -> set[str]:
-        """Return those of the URIs that are of documents in a refused file of the archive."""
-        refused = {archive + each for each in self.refused}
-        return {uri for uri in uris if any(start in refused for start in _starts(uri))}
 
 
 class ReadMember(Protocol):
@@ -335,15 +315,6 @@ def _refuse_path(path: str) -> str:
     if len(path) > _LONGEST_PATH or not path.isprintable():
         return "has a name that cannot be cited"
     return ""
-
-
-def _starts(uri: str) -> Iterator[str]:
-    """Yield what is before each `#` of a URI, and all of it."""
-    at = uri.find("#")
-    while at >= 0:
-        yield uri[:at]
-        at = uri.find("#", at + 1)
-    yield uri
 
 
 def _parts(path: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from crx.ingest.embedding_pool import (
     TextBatch,
     TextsLost,
 )
-from crx.ingest.embedding_prefix import embedding_prefix
+from crx.ingest.embedding_prefix import embedding_prefix, vector_key
 from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote
 from crx.sending import sending_notice, text_bytes
@@ -38,16 +37,12 @@ EMBED_BATCH = 16
 _MIN_FOR_WORKERS = 64
 # Seconds of embedding that one transaction of vectors holds: a crash repeats no more.
 STORE_INTERVAL_S = 1.0
-# Seconds after which new chunks become searchable while a build goes on. Making them searchable
-# takes long after a document of many megabytes: the interval then grows, so that it never takes
-# more than a tenth of the time.
-_COMMIT_INTERVAL_S = 20.0
 
 Item = TypeVar("Item")
 
 
-class PendingChunks:
-    """The chunks that wait for their vectors.
+class EmbeddingRun:
+    """One run that embeds the chunks without a vector.
 
     Without a pool of workers they are embedded in this process. With one, this process goes on
     while workers embed, and stores what they have finished whenever it submits more.
@@ -60,10 +55,10 @@ class PendingChunks:
         embedder: Embedder,
         tally: Tally,
         workers: EmbeddingPool | None = None,
-        on_commit: Callable[[], None] | None = None,
+        on_group: Callable[[], None],
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
-        """`on_notice` is told the host and the size before texts are sent to another machine."""
+        """`on_group` is called when the vectors of some chunks were stored; see `PendingChunks`."""
         self._store = store
         self._embedder = embedder
         self._batch_texts = (
@@ -73,51 +68,25 @@ class PendingChunks:
         self._own = OwnProcess(embedder)
         self._workers = workers
         self._tally = tally
-        self._on_commit = on_commit
-        self._next_commit = time.monotonic() + _COMMIT_INTERVAL_S
+        self._on_group = on_group
         # By the key of each vector that was submitted: the chunks that wait for it, with the URIs
         # of their documents.
         self._submitted: dict[bytes, dict[int, str]] = {}
         self._unembedded = 0
         self._group = _VectorGroup(store)
 
-    def count(self) -> int:
-        """Return how many chunks have no vector yet."""
-        return self._store.count_pending()
-
-    def commit(self) -> None:
-        """Let what was put be searched by BM25 before its vectors are made, if any are to be."""
-        if self._on_commit is not None and len(self._store.pending(limit=1)):
-            self._on_commit()
-
-    def commit_if_due(self) -> None:
-        """Let what was put be searched by BM25, if the last time is long ago."""
-        if self._on_commit is None or time.monotonic() <= self._next_commit:
-            return
-        started = time.monotonic()
-        self._on_commit()
-        ended = time.monotonic()
-        self._next_commit = ended + max(_COMMIT_INTERVAL_S, 9 * (ended - started))
-
-    def embed(self, *, seconds: float = math.inf) -> None:
-        """Embed the chunks without a vector, including those that a killed run left.
-
-        They come in the order of `order_pending`. After `seconds`, no further batch is begun.
-        """
+    def run(self, *, seconds: float) -> None:
+        """Embed the chunks, in the order of `order_pending`; stop after `seconds`."""
         latest = time.monotonic() + seconds
         pending = self._store.pending_chunks()
-        if not len(pending):
-            self._tally.wait(0)
-            return
         with self._embedding(len(pending)):
             pool = self._choose_pool()
             for keys in _parts(order_pending(pending, self._store.documents()), _EMBED_QUEUE):
                 if not self._submit(keys, pool, latest=latest):
                     break
                 self._group.close()
-                self.commit_if_due()
+                self._on_group()
             self._finish()
-        self._tally.wait(self.count())
 
     @contextlib.contextmanager
     def _embedding(self, pending: int) -> Generator[None, None, None]:
@@ -224,14 +193,7 @@ def _situate_chunk(embedder: Embedder, row: _native.ChunkRow) -> tuple[bytes, Si
     """Return the key of a chunk's vector, and the text that it is made of."""
     before = embedding_prefix(row.outline, row.context)
     text = Situated(before, row.text, row.token_end - row.token_start)
-    return vector_key(embedder, text), text
-
-
-def vector_key(embedder: Embedder, text: Situated) -> bytes:
-    """Return the key under which a situated text's vector is stored, b"" if it has none."""
-    if not embedder.dimensions:
-        return b""
-    return _native.digest(embedder.fingerprint.encode(), text.before.encode(), text.text.encode())
+    return vector_key(embedder, before, row.text), text
 
 
 def _parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

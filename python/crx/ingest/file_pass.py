@@ -13,7 +13,6 @@ import orjson
 
 from crx import _native
 from crx.errors import InputError, NothingToRead, NotText
-from crx.ingest.archives import SCANS_READ, PartlyRead
 from crx.ingest.chunk_estimate import estimate_chunks
 from crx.ingest.discover import Discovery, Root, discover, read_content
 from crx.ingest.file_kinds import failure_reason, is_archive_name, promises_text
@@ -25,6 +24,7 @@ from crx.ingest.paths import is_below, path_of
 from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.roots import read_skipped
+from crx.ingest.unread_parts import SCANS_READ, PartlyRead
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
 from crx.labels import count_label

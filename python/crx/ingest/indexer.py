@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -14,12 +15,11 @@ from crx.config import allow
 from crx.config.folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
 from crx.errors import NoRoom
 from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
-from crx.ingest.embed_pending import PendingChunks
-from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import uri_of
+from crx.ingest.pending import PendingChunks
 from crx.ingest.report import Progress, Report, Tally
 from crx.ingest.roots import (
     RememberedRoots,
@@ -39,6 +39,9 @@ from crx.ingest.write import (
 )
 from crx.protocols import Embedder
 from crx.types import Document
+
+if TYPE_CHECKING:
+    from crx.ingest.embedding_pool import EmbeddingPool
 
 
 class Indexer:

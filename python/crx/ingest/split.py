@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from crx import _native
+from crx.arrays import to_array
 from crx.types import Chunk, Document, Mark
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Rows and captions are short lines of which a chunk holds many.
 _UNCUT = frozenset(("row", "time"))
@@ -29,7 +32,7 @@ def split(
     count those tokens, or characters with `in_chars`.
     """
     if document.chunks is not None:
-        spans = np.array(document.chunks, dtype=np.uint32).reshape(-1, 2)
+        spans = to_array(document.chunks, "uint32").reshape(-1, 2)
     else:
         spans = _native.split(
             document.text,
@@ -38,7 +41,7 @@ def split(
             budget=budget,
             overlap=overlap,
         )
-    tokens = np.searchsorted(token_starts, spans)
+    tokens = token_starts.searchsorted(spans)
     sections = sections_at(document.marks, spans[:, 0].tolist())
     return [
         Chunk(ordinal, start, end, first, last, section, document.text[start:end])
@@ -109,4 +112,4 @@ def _cuts(marks: tuple[Mark, ...]) -> NDArray[np.uint32]:
     """Return (m, 2): the positions where marks begin and end, with the mark's level from 1."""
     cuts = [(m.start, max(m.level, 1)) for m in marks if m.kind not in _UNCUT]
     cuts += [(mark.end, max(mark.level, 1)) for mark in marks if mark.kind == "definition"]
-    return np.array(sorted(set(cuts)), dtype=np.uint32).reshape(-1, 2)
+    return to_array(sorted(set(cuts)), "uint32").reshape(-1, 2)

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import numpy as np
 import orjson
 
 from crx import _native
+from crx.arrays import to_array
 from crx.config.folder_descriptions import FolderDescriptions
 from crx.ingest.describe_folders import (
     redescribed,
@@ -19,9 +19,8 @@ from crx.ingest.describe_folders import (
     stored_text,
     with_description,
 )
-from crx.ingest.embed import Situated
-from crx.ingest.embed_pending import PendingChunks, vector_key
-from crx.ingest.embedding_prefix import embedding_prefix
+from crx.ingest.embedding_prefix import embedding_prefix, vector_key
+from crx.ingest.pending import PendingChunks
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.report import Tally
 from crx.ingest.roots import DESCRIBED
@@ -217,7 +216,7 @@ class DocumentWriter:
             source_mtime_ns=source.mtime_ns,
             text=document.text,
             marks=orjson.dumps(document.marks).decode(),
-            layout=np.array(layout, dtype=np.uint32).reshape(-1, 5),
+            layout=to_array(layout, "uint32").reshape(-1, 5),
             outlines=list(situated.outlines),
             context_keys=list(situated.keys),
             vector_keys=self._vector_keys(chunks, situated),
@@ -226,7 +225,7 @@ class DocumentWriter:
 
     def _vector_keys(self, chunks: Sequence[Chunk], situated: SituatedChunks) -> list[bytes]:
         return [
-            vector_key(self._embedder, Situated(embedding_prefix(outline, context), chunk.text))
+            vector_key(self._embedder, embedding_prefix(outline, context), chunk.text)
             for outline, context, chunk in zip(
                 situated.outlines, situated.contexts, chunks, strict=True
             )

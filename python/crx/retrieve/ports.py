@@ -7,16 +7,17 @@ A folder meets them with the native store and legs (`file_searcher`), an engine 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from crx import _native
 from crx.retrieve.rows import ChunkRow, DocumentRow, PassageRow
 
-Keys: TypeAlias = NDArray[np.int64]
-Found: TypeAlias = tuple[Keys, NDArray[np.float32]]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Keys: TypeAlias = "NDArray[np.int64]"
+Found: TypeAlias = "tuple[Keys, NDArray[np.float32]]"
 # What ended a search for a pattern: all texts were searched, there are more matches than were
 # asked for, or a bound of the search.
 MatchingEnd: TypeAlias = Literal["complete", "count", "time", "bytes"]

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from crx import _native
 from crx.ingest.common_words import FUNCTION_WORDS
+from crx.protocols import Embedder
 
 # The script, as the first word of a letter's Unicode name, and the languages that use it.
 _LANGS_OF_SCRIPT = {
@@ -37,6 +38,8 @@ _LANGS_OF_SCRIPT = {
     "telugu": ("te",),
     "thai": ("th",),
 }
+# The setting of an index that records which languages its embedder declares to read.
+EMBEDDER_LANGUAGES = "embedder_languages"
 _NON_LATIN_LANGS = frozenset(lang for langs in _LANGS_OF_SCRIPT.values() for lang in langs)
 # A character of these scripts carries about as much text as two letters.
 _DENSE_SCRIPTS = frozenset({"cjk", "hangul", "hiragana", "katakana"})
@@ -161,3 +164,8 @@ def _dominant_script(query: str) -> str:
 
 def _letter_script(letter: str) -> str:
     return unicodedata.name(letter, "unknown").partition(" ")[0].lower()
+
+
+def record_languages(embedder: Embedder) -> dict[str, str]:
+    """Return the setting that records in an index which languages its embedder reads."""
+    return {EMBEDDER_LANGUAGES: " ".join(declared_langs(embedder))}

@@ -12,6 +12,7 @@ from crx.per_process import PerProcess
 from crx.protocols import Embedder, Remote, Reranker
 from crx.retrieve.legs.leg_search import note_left_out
 from crx.retrieve.parameters import RankingWeights
+from crx.retrieve.ports import Searcher
 from crx.retrieve.query_vectors import (
     CacheCounts,
     CachedEmbedder,
@@ -21,13 +22,15 @@ from crx.retrieve.query_vectors import (
 from crx.retrieve.request import SearchRequest, refuse_threshold
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
-from crx.retrieve.search import make_rules
+from crx.retrieve.search import make_rules, run_search
 from crx.retrieve.search_state import RankingRule, SearchParameters
-from crx.types import LEGS
+from crx.types import LEGS, Result
 
 
 class SearchModels:
     """The embedder and the reranker of an index, loaded on first use, with their caches."""
+
+    request = SearchRequest
 
     def __init__(
         self,
@@ -57,6 +60,11 @@ class SearchModels:
             "query_vectors": self._vectors.get().counts,
             "rerank_scores": self._scores.get().counts,
         }
+
+    def search(self, request: SearchRequest, searcher: Searcher, *, has_vectors: bool) -> Result:
+        """Return the passages that answer a request."""
+        parameters = self.parameters(request, has_vectors=has_vectors)
+        return run_search(request, parameters=parameters, searcher=searcher)
 
     def parameters(self, request: SearchRequest, *, has_vectors: bool) -> SearchParameters:
         """Return the parameters of a search.

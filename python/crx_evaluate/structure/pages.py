@@ -12,11 +12,11 @@ from urllib.parse import unquote, urlsplit
 from crx.ingest.file_kinds import DEFAULT_MAX_BYTES
 from crx.ingest.formats import suffix
 from crx.ingest.read import FORMATS, decompress
-from crx.ingest.readers.page_structure import PageStructure, read_page_structure
 from crx.types import Document
 from crx_evaluate.datasets import GoldSpan
 from crx_evaluate.structure.answers import find_text, pieces
 from crx_evaluate.structure.candidates import Candidate, is_question, without_number
+from crx_evaluate.structure.page_structure import PageStructure, read_page_structure
 from crx_evaluate.structure.texts import term
 
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{3,200})\]\(<?([^()\s<>]+)>?(?:\s+[^()\n]*)?\)")

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tiny_model import make_model
 
 import crx
-from crx.backends.overlap import OverlapReranker
 from crx.errors import ModelError, UsageError
 from crx.models import add_model
 from crx.models.card import write_card
@@ -22,6 +21,7 @@ from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS
 from crx.services.destination import Destination
 from crx.types import Ranking
+from crx_runtimes.overlap import OverlapReranker
 
 
 class TableReranker:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_left
 from dataclasses import dataclass
 
 import webencodings
 
 from crx.errors import InputError, NotText
 from crx.ingest.readers.binary import is_known_binary
+from crx.ingest.readers.normal_text import normalize
 from crx.types import Scalar
 
 # Encodings that Python has for other ends; some take time that grows with the square of the length.
@@ -65,11 +65,6 @@ _CONTROL = bytes(set(range(1, 32)) - set(b"\t\n\v\f\r\a\b\x1b")) + b"\x7f"
 _FEW_NULS = 8
 # UTF-8 and a declared encoding are evidence of a text; in others any byte is a character.
 _LEGACY_BYTES_A_CONTROL = 200
-# Form feeds are how a printer is told of a page, and NULs stand for what was not written; at the
-# edge of a line they part no words. Of a run of NULs the first one counts.
-_FORM_FEED = "(?:(?<=[\r\n])|\\A)\f|\f(?=[\r\n]|\\Z)"
-_NUL = "(?<=\0)\0|(?:(?<=[\r\n])|\\A)\0|\0(?=\0*(?:[\r\n]|\\Z))"
-_REMOVED = re.compile(f"\r(?=\n)|{_NUL}|{_FORM_FEED}")
 # What follows `data:image/png;base64,`.
 _EMBEDDED = re.compile(r"(?<=;base64,)[A-Za-z0-9+/=%_-]{64,}")
 # A detector knows few words of a short text, so that it is told what writing is like: which
@@ -128,7 +123,6 @@ _ACUTE = re.compile(b"[\xc1\xc6\xc9\xcd\xda\xe1\xe6\xe9\xed\xfa]")
 # Colours and other codes of a terminal, which are no text, and which no detector expects.
 TERMINAL_CODES = r"\x1b\[[\d;]*[A-Za-z]"
 _PRIVATE_USE = re.compile("[\ue000-\uf8ff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 # What languages are written with, and U+FFFD once at the end of a text that was cut.
@@ -195,35 +189,12 @@ def decode(data: bytes, *, declared: str = "") -> Decoded:
     return Decoded(text, decoded.encoding, decoded.undecodable)
 
 
-def normalize(text: str) -> str:
-    """Return the text with "\\n" newlines, without NUL, lone surrogates and form feeds.
-
-    A form feed or a run of NULs within a line becomes a blank.
-    """
-    if "\f" in text or "\0" in text:
-        text = _REMOVED.sub("", text).replace("\f", " ").replace("\0", " ")
-    elif "\r" in text:
-        text = text.replace("\r\n", "\n")
-    text = text.replace("\r", "\n")
-    try:
-        text.encode("utf-8")  # ten times faster than to search
-    except UnicodeEncodeError:
-        text = _SURROGATE.sub("\ufffd", text)
-    return text
-
-
 def without_embedded(text: str) -> str:
     """Return a text without the bytes of the files that it embeds, such as pictures.
 
     Each is on one line, so that the text keeps its lines.
     """
     return _EMBEDDED.sub("", text) if ";base64," in text else text
-
-
-def map_offsets(text: str, offsets: list[int]) -> list[int]:
-    """Return the offsets into `normalize(text)` for offsets into `text`."""
-    removed = [match.start() for match in _REMOVED.finditer(text)]
-    return [offset - bisect_left(removed, offset) for offset in offsets]
 
 
 def _with_byte_order_mark(data: bytes) -> Decoded | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crx.ingest.readers.decode import normalize
+from crx.ingest.readers.normal_text import normalize
 
 # Titles that programs write if the author gave none.
 _NO_TITLE = re.compile(

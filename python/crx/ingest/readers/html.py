@@ -16,9 +16,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crx._native import bounded_page, page_text
 from crx.errors import NothingToRead
-from crx.ingest.readers.decode import Decoded, decode, normalize
+from crx.ingest.readers.decode import Decoded, decode
 from crx.ingest.readers.headings import Heading, sections
 from crx.ingest.readers.left_out import LEFT_OUT, LEFT_OUT_REASONS
+from crx.ingest.readers.normal_text import normalize
 from crx.types import Document, Scalar
 
 extensions = (".html", ".htm", ".xhtml")

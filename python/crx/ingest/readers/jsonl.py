@@ -24,7 +24,8 @@ from typing import Any
 import orjson
 
 from crx.errors import InputError, NothingToRead
-from crx.ingest.readers.decode import decode, map_offsets, normalize, without_embedded
+from crx.ingest.readers.decode import decode, without_embedded
+from crx.ingest.readers.normal_text import map_offsets, normalize
 from crx.ingest.readers.structure import structure
 from crx.ingest.readers.text_builder import TextBuilder
 from crx.ingest.unread_parts import describe_unread

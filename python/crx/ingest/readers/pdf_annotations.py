@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
-from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import squeeze
+from crx.ingest.readers.normal_text import normalize
 from crx.ingest.readers.pdf_page import Field
 
 # Annotations of one page that are looked at, and UTF-16 units of their texts that are read.

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from crx import _native
-from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import squeeze
+from crx.ingest.readers.normal_text import normalize
 
 _LIGATURES = str.maketrans({
     "ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.headings import in_order
+from crx.ingest.readers.normal_text import normalize
 from crx.types import Mark, Scalar
 
 # Rows that are numbered; a citation of a later row names the sheet.

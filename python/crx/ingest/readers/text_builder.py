@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crx.ingest.readers.decode import normalize
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.headings import Heading, in_order, sections
+from crx.ingest.readers.normal_text import normalize
 from crx.types import AnchorKind, Document, Mark, MarkKind, Scalar
 
 _PARAGRAPH = "\n\n"

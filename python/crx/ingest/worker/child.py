@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from crx.errors import InputError
-from crx.ingest.archives import PartlyRead
 from crx.ingest.formats import suffix
 from crx.ingest.page_values import PagePicture, PageRequest
 from crx.ingest.read import FORMATS, decompress, read_bytes
 from crx.ingest.readers.scan import Image, Recognize, load_recognizer
+from crx.ingest.unread_parts import PartlyRead
 from crx.ingest.worker.messages import MOST_FILE_BYTES, ReadLimits, encode_document, failure_kind
 from crx.types import Document
 from crx.workers.limits import limit_process, limit_time, restart_time

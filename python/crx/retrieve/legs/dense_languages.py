@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,6 @@ from crx.retrieve.query_language import declared_langs, undeclared_langs, unread
 
 # From 0.05 to 0.3, all values were equally good on Chinese and Vietnamese with an English embedder.
 UNREAD_WEIGHT = 0.2
-# The setting of an index that records which languages its embedder declares to read.
-EMBEDDER_LANGUAGES = "embedder_languages"
 
 
 def weigh_by_language(
@@ -39,25 +37,6 @@ def weigh_by_language(
     is_unread = np.isin(langs_of(keys), unread)
     note = _note(f"{is_unread.sum()} of its hits are in {', '.join(unread)}")
     return np.where(is_unread, UNREAD_WEIGHT, 1.0), note if is_unread.any() else ""
-
-
-def record_languages(embedder: Embedder) -> dict[str, str]:
-    """Return the setting that records in an index which languages its embedder reads."""
-    return {EMBEDDER_LANGUAGES: " ".join(declared_langs(embedder))}
-
-
-def describe_unread_documents(built: Mapping[str, str], *, langs: Sequence[str]) -> str:
-    """Return a note on documents in languages that the embedder of an index does not read, or "".
-
-    `built` are the settings of the index, `langs` its languages.
-    """
-    unread = undeclared_langs(built.get(EMBEDDER_LANGUAGES, "").split(), langs)
-    if not unread:
-        return ""
-    return (
-        f"documents in {', '.join(unread)} are found by BM25 rather than by vectors: "
-        f"the embedder {built['embedder']} does not read them"
-    )
 
 
 def _all(weight: float, keys: NDArray[np.int64]) -> NDArray[np.float64]:
