@@ -8,6 +8,7 @@ received so far).
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ INCOMPLETE_RESPONSE = "the answer broke off"
 _RETRYABLE_STATUSES = frozenset({408, 409, 429})
 # The wording of Claude; vLLM and OpenAI; llama-server; LM Studio.
 _TOO_LONG = ("too long", "context length", "context size", "context window")
+
+_TAG = re.compile(r"<[^>]*>")
+_PAGE = re.compile(r"\s*<(?:.*?<title>(?P<title>[^<]*))?", re.DOTALL | re.IGNORECASE)
 
 
 class TransientError(Exception):
@@ -131,7 +135,10 @@ def _message(error: Any) -> str:
     body = error.body
     inner = body.get("error", body) if isinstance(body, dict) else body
     message = inner.get("message", "") if isinstance(inner, dict) else inner
-    return " ".join(str(message or error.message).split())[:200]
+    text = str(message or error.message)
+    if page := _PAGE.match(text):  # of a proxy before the service
+        text = page["title"] or _TAG.sub(" ", text)
+    return " ".join(text.split()).removeprefix(f"{getattr(error, 'status_code', '')} ")[:200]
 
 
 def _retry_after_s(error: Any) -> float:

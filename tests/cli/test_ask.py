@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import chat_server
 import pytest
@@ -108,6 +109,25 @@ def test_passages_are_told_while_a_server_hangs(crx: Crx, monkeypatch: pytest.Mo
     assert done.err == (
         f"crx: openai:{url}/v1: nothing received for 0 s yet; meanwhile see docs/whales.md:3\n"
     )
+
+
+def test_a_pause_within_an_answer_is_told_on_a_line_of_its_own(
+    crx: Crx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pausing(self: Any, prompt: str, *, prefix: str = "") -> Iterator[str]:
+        yield "Blue whales "
+        self.on_notice("nothing received for 3 s yet")
+        yield "eat krill [1]."
+
+    monkeypatch.setattr("crx_runtimes.fake.generator.FakeGenerator.generate", pausing)
+    monkeypatch.setattr(
+        "crx_runtimes.fake.generator.FakeGenerator.notify",
+        lambda self, on_notice: setattr(self, "on_notice", on_notice),
+        raising=False,
+    )
+    done = ask(crx, "fake:")
+    assert done.out.startswith("Blue whales eat krill [1].\n")
+    assert done.err == "\ncrx: nothing received for 3 s yet; meanwhile see docs/whales.md:3\n"
 
 
 def test_five_passages_at_most_are_told_instead_of_an_answer(crx: Crx, here: Path) -> None:

@@ -129,7 +129,7 @@ def test_status_says_in_words_what_is_indexed_from_where_and_when(
     assert words[4:] == [
         "every chunk has its vector",
         "searches are not reranked",
-        '1 file or folder was skipped; "crx status --skipped" lists them',
+        'files and folders: 1 skipped; "crx status --skipped" lists them',
         f"a prompt can hold all {words[1].split()[5]} tokens: crx ask --whole",
     ]
     roots = json.loads(crx("status", "--json").out)["roots"]

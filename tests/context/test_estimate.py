@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,10 @@ import pytest
 import crx
 from crx.backends.hashed import HashedEmbedder
 from crx.cli import run
-from crx.cli.plan import load_cost_model
+from crx.cli.plan import PRICED, load_cost_model
 from crx.context.estimate import Plan
 from crx.context.estimate import plan as plan_costs
-from crx.errors import ModelError, UsageError
+from crx.errors import MissingExtra, ModelError, UsageError
 from crx.services.compute_usage import ComputeUsage
 from crx.services.prompt import Prompt
 from crx.services.service_usage import Estimate
@@ -37,7 +38,7 @@ def plan(
         paths,
         embedder=HashedEmbedder(),
         scratch_embedder=HashedEmbedder(),
-        costs=load_cost_model(source, prompt=prompt),
+        costs=load_cost_model(source, prompt=prompt, priced=PRICED if requests_per_minute else ""),
         seconds=seconds,
         chunk_chars=chunk_chars,
         max_file_mb=max_file_mb,
@@ -178,6 +179,17 @@ def test_the_command_prints_minutes_and_dollars(
     assert "in batches" in capsys.readouterr().out
     assert run(["plan", str(docs), *options, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["documents"] == 3
+
+
+@pytest.mark.parametrize("source", ["", "fake:"])
+def test_prices_are_loaded_only_for_a_service_that_is_asked_for(
+    docs: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "crx_remote.claude.pricing", None)
+    planned = plan([docs], source=source, seconds=0.1)
+    assert (planned.priced, planned.estimate) == ("", None)
+    with pytest.raises(MissingExtra, match=r"""pip install "crx\[claude\]"""):
+        plan([docs], source=source, seconds=0.1, requests_per_minute=30)
 
 
 @pytest.mark.parametrize(

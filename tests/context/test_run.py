@@ -202,10 +202,18 @@ def test_rejected_contexts_are_reported_with_their_reasons(
     assert rejected in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("PUBLISH_SECONDS", 0.0),
+        # The end of the budget is near: what is embedded after it would exceed it.
+        ("seconds_left", lambda: 0.0),
+    ],
+)
 def test_new_contexts_are_searchable_during_the_run(
-    tmp_path: Path, index: crx.Index, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, index: crx.Index, monkeypatch: pytest.MonkeyPatch, name: str, made: object
 ) -> None:
-    monkeypatch.setattr("crx.context.run.PUBLISH_SECONDS", 0.0)
+    monkeypatch.setattr(f"crx.context.run.{name}", made)
     seen = []
 
     class Migrant(Fake):

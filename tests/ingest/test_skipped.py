@@ -114,6 +114,22 @@ def test_every_path_is_accounted_for(crx: CrxHere) -> None:
     assert sorted(uri.partition("#")[0] for uri in named) == sorted(met)
 
 
+def test_status_counts_as_skipped_what_index_does(crx: CrxHere) -> None:
+    here = crx.folder
+    (here / "a.md").write_text(TEXT)
+    (here / "noise.bin").write_bytes(bytes(range(256)) * 8)
+    (here / "draft.tmp").write_text(TEXT)
+    done = crx("index", "-q", ".", "--exclude", "*.tmp", "--json")
+    assert (done.json["skipped"], done.json["ignored"]) == (1, 1)
+    line = 'files and folders: 1 skipped, 1 ignored by a rule; "crx status --skipped" lists them'
+    assert line in crx("status").out.splitlines()
+    # The index itself is none of them.
+    assert crx("status", "--skipped").out.splitlines() == [
+        "draft.tmp: excluded",
+        "noise.bin: is a binary file",
+    ]
+
+
 def test_code_without_line_breaks_is_minified() -> None:
     with pytest.raises(NotText, match="is minified code"):
         list(read_bytes(b"/* licence */\n" + b"f(x);" * 9_000, name="app.min.js"))

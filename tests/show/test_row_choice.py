@@ -50,6 +50,9 @@ def test_a_piece_goes_on_after_a_row_that_leads_to_the_next() -> None:
     assert before == [range(3, 5)]
     after = choose_prose(terms, full, unseen, [range(9)], counts=[2], leads={4})
     assert after == [range(4, 6)]
+    # The row that declares what is asked for stays.
+    declared = terms._replace(defining=frozenset({3}))
+    assert choose_prose(declared, full, unseen, [range(9)], counts=[2], leads={4}) == before
 
 
 def test_the_best_hit_is_shown_whole_and_the_next_in_part() -> None:

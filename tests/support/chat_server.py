@@ -89,7 +89,8 @@ class _Handler(JsonHandler[ChatServer]):
             return self.send(404, {"error": {"message": f"model {body['model']} not found"}})
         fault = service.fault(service.asked, body)
         if fault and fault.status != 200:
-            return self.send(fault.status, {"error": {"message": fault.message}}, fault.headers)
+            message = {"error": {"message": fault.message}}
+            return self.send(fault.status, message, fault.headers, fault=fault)
         headers = {name.lower(): value for name, value in self.headers.items()}
         completion = service.respond(body, headers)
         if body.get("stream"):

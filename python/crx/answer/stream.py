@@ -57,7 +57,7 @@ class AnswerStream:
             self._announce(generator)
             if isinstance(generator, Notifying):
                 generator = copy.copy(generator)  # others may be asking it, too
-                generator.notify(self._tell_delay)
+                generator.notify(self._on_delay)
             try:
                 for piece in _generate(generator, self._quoted):
                     yield from self._emit(self._citations.feed(_CONTROL.sub("", piece)))
@@ -91,10 +91,6 @@ class AnswerStream:
         if notice := sending_notice(generator, what, n_bytes=n_bytes):
             self._notes += (notice,)
             self._on_notice(notice)
-
-    def _tell_delay(self, notice: str) -> None:
-        if not self._text:
-            self._on_delay(notice)
 
     def _emit(self, text: str) -> Iterator[str]:
         if text:

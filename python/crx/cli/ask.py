@@ -25,6 +25,7 @@ from crx.cli.output import (
     NotePrinter,
     dim,
     linked,
+    print_aside,
     print_json,
     print_line,
     print_note,
@@ -107,6 +108,8 @@ def command(
         found = _FoundPassages(prompt.passages)
 
         def tell_delay(notice: str) -> None:
+            if stream.answer.text:
+                print_aside("")  # the line of the text so far ends
             locations = found.take()
             notes.print(f"{notice}; meanwhile see {locations}" if locations else notice)
 

@@ -27,7 +27,8 @@ from crx.protocols import Closeable, CostEstimator
 from crx.registry import load_embedder
 from crx.services.prompt import Prompt
 
-# The model whose prices are shown by default: the cheapest one with known prices.
+# The model whose time and prices are shown for a rate of requests without a service: the cheapest
+# one with known prices.
 PRICED = "claude:claude-haiku-5-5"
 
 
@@ -75,7 +76,8 @@ def command(
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
     chosen = resolve(settings).settings
     template = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
-    costs = load_cost_model(source, prompt=template)
+    priced = PRICED if requests_per_minute is not None else ""
+    costs = load_cost_model(source, prompt=template, priced=priced)
     with contextlib.ExitStack() as stack:
         if isinstance(costs.contextualizer, Closeable):
             stack.callback(costs.contextualizer.close)
@@ -94,15 +96,14 @@ def command(
     if as_json:
         print_json(asdict(planned))
     else:
-        asked = costs.priced == source or requests_per_minute is not None
-        _print(planned, prices=asked)
+        _print(planned)
     for line in planned.notes:
         print_note(line)
     for failure in planned.failures:
         print_note(f"{display_path(failure.uri)}: {failure.reason}")
 
 
-def _print(planned: Plan, *, prices: bool) -> None:
+def _print(planned: Plan) -> None:
     print_line(
         f"{planned.documents:,} documents, {planned.chunks:,} chunks, {planned.tokens:,} tokens"
     )
@@ -117,7 +118,7 @@ def _print(planned: Plan, *, prices: bool) -> None:
     if rejected := OutcomeCounts.from_made(planned.trial).describe_rejected():
         print_line(f"trial: {rejected}")
     cost = planned.estimate
-    if cost is None or not prices:
+    if cost is None:
         return
     used = cost.usage
     print_line(planned.priced)
@@ -148,15 +149,17 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60:,.1f} min" if seconds >= 60 else f"{seconds:.1f} s"
 
 
-def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostModel:
+def load_cost_model(
+    source: str = "", *, prompt: Prompt | None = None, priced: str = ""
+) -> CostModel:
     """Return the cost model of contexts from a source; "" is the outline alone.
 
     For a source that costs money, `contextualizer` is None, so that it is not run, and `pricing` is
-    its own. For any other source, and for "", `pricing` is that of the model `PRICED`. Raises what
-    `crx.context_registry.load_contextualizer` raises.
+    its own. For any other source, and for "", it is that of the model `priced`, if there is one.
+    Raises what `crx.context_registry.load_contextualizer` raises.
     """
     name, _, _ = source.partition(":")
-    priced = source if name == "claude" else PRICED
+    priced = source if name == "claude" else priced
     if name == "claude" or not source:
         return CostModel(source, None, priced, _claude_pricing(priced, prompt))
     contextualizer = load_contextualizer(source, prompt=prompt)
@@ -165,7 +168,9 @@ def load_cost_model(source: str = "", *, prompt: Prompt | None = None) -> CostMo
     return CostModel(source, contextualizer, priced, _claude_pricing(priced, prompt))
 
 
-def _claude_pricing(priced: str, prompt: Prompt | None) -> CostEstimator:
+def _claude_pricing(priced: str, prompt: Prompt | None) -> CostEstimator | None:
+    if not priced:
+        return None
     rest = priced.partition(":")[2]
     pricing: CostEstimator = load_shipped("crx.prices", "claude")(rest, prompt=prompt)
     return pricing

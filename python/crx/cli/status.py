@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -79,7 +80,9 @@ def command(
         for document in incomplete:
             print_line(f"{display_path(document.uri)}: without {', '.join(document.left_out)}")
     if not documents and not skipped:
-        _print_in_words(status, roots, written=written, passed_over=len(passed_over))
+        ignored = sum(each.is_ignored for each in passed_over)
+        counts = {"skipped": len(passed_over) - ignored, "ignored by a rule": ignored}
+        _print_in_words(status, roots, written=written, passed_over=counts)
         if incomplete:
             affected = count_label(len(incomplete), "document")
             print_line(f'parts of {affected} were not read; "crx status --skipped" names them')
@@ -93,7 +96,7 @@ def command(
 
 
 def _print_in_words(
-    status: Status, roots: RememberedRoots, *, written: str, passed_over: int
+    status: Status, roots: RememberedRoots, *, written: str, passed_over: Mapping[str, int]
 ) -> None:
     """Print what is indexed, from where, when, how large it is, and what is missing."""
     counts = status.counts
@@ -123,9 +126,8 @@ def _print_in_words(
     if status.failures:
         files = count_label(len(status.failures), "file")
         print_line(f"{files} could not be read, as named below")
-    if passed_over:
-        paths = "file or folder was" if passed_over == 1 else "files and folders were"
-        print_line(f'{passed_over:,} {paths} skipped; "crx status --skipped" lists them')
+    if named := ", ".join(f"{count:,} {word}" for word, count in passed_over.items() if count):
+        print_line(f'files and folders: {named}; "crx status --skipped" lists them')
     if 0 < counts["tokens"] <= MAX_CORPUS_TOKENS:
         print_line(f"a prompt can hold all {counts['tokens']:,} tokens: crx ask --whole")
 

@@ -142,13 +142,13 @@ class CostModel:
     """Means to estimate the time and cost of contexts from `source`.
 
     `contextualizer` is run on a sample for its time, or None when it cannot be. `pricing` derives
-    tokens and dollars of the service `priced` from the lengths of the texts.
+    tokens and dollars of the service `priced` from the lengths of the texts; None without one.
     """
 
     source: str
     contextualizer: Contextualizer | None
     priced: str
-    pricing: CostEstimator
+    pricing: CostEstimator | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,8 @@ def plan(
         made = trial.made
         took = _model_seconds(costs.source, contextualizer, trial, texts)
         rungs.append(SourceTime(costs.source, took))
-    estimate = costs.pricing.estimate_cost(texts)
-    asked = estimate.usage.requests
+    estimate = costs.pricing.estimate_cost(texts) if costs.pricing else None
+    asked = estimate.usage.requests if estimate else 0
     return Plan(
         documents=len(texts),
         chunks=sum(len(chunks) for _, chunks in texts),

@@ -35,7 +35,7 @@ from crx.context.report import (
     compute_coverage,
 )
 from crx.context.sources import ContextRouter, ContextSources
-from crx.deadline import check_deadline, deadline
+from crx.deadline import check_deadline, deadline, seconds_left
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.indexer import Indexer
@@ -58,6 +58,9 @@ from crx.types import Chunk, Context, Document
 
 # Seconds after which new contexts are embedded and become searchable while a run goes on.
 PUBLISH_SECONDS = 20.0
+# The share of the budget's rest after which they do: little is left to embed at its end, although
+# embedding a context may take three times as long as writing it.
+_PUBLISH_SHARE = 0.2
 # A run whose first contexts are mostly rejected stops: these many, more than this share of them.
 _TRIAL_CHUNKS = 50
 _MAX_REJECTED = 0.5
@@ -326,7 +329,8 @@ class ContextRun:
         )
         if done == self._trial_chunks and not _has_remote_jobs(self._router):
             self._refuse_unfit_model()
-        if time.monotonic() - self._published > PUBLISH_SECONDS:
+        publish_after_s = min(PUBLISH_SECONDS, _PUBLISH_SHARE * seconds_left())
+        if time.monotonic() - self._published > publish_after_s:
             self._publish()
 
     def _archive_context(

@@ -80,9 +80,8 @@ class AnsweringIndex(IndexReader):
         """Return the answer as an iterator over its text. See `ask`.
 
         `on_notice` is called with the host and the size before texts are sent to another machine;
-        the notes of the answer repeat it. `on_delay` is called with what delays the answer
-        until its text begins: a failure that is retried, a service that is slow; by default that is
-        `on_notice`.
+        the notes of the answer repeat it. `on_delay` is called with what delays the answer: a
+        failure that is retried, a service that is slow; by default that is `on_notice`.
         """
         generator = registry.require_named_generator(with_ or self._settings.generator)
         prompt = self.prompt(question) if isinstance(question, str) else question

@@ -288,7 +288,7 @@ class _Walk:
         self._discovery.skipped.append(Skipped(uri_of(path), reason))
 
     def _ignore(self, path: str, reason: str) -> None:
-        self._discovery.ignored.append(Skipped(uri_of(path), reason))
+        self._discovery.ignored.append(Skipped(uri_of(path), reason, is_ignored=True))
 
 
 def _moved_ns(status: os.stat_result) -> int:

@@ -20,7 +20,7 @@ from crx.ingest.formats import path_names
 from crx.ingest.found_file import FoundFile
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.path_selection import PathSelection
-from crx.ingest.paths import is_below, path_of
+from crx.ingest.paths import is_below, path_of, uri_of
 from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.roots import read_skipped
@@ -125,8 +125,10 @@ class FilePass:
         discovery.unreachable += _unmounted(
             [mount for mount in mounts if self._visits(mount)], roots, discovery
         )
-        self.skipped += [*discovery.ignored, *discovery.skipped]
-        self._tally.count("ignored", len(discovery.ignored))
+        index = uri_of(self._store.path)
+        ignored = [each for each in discovery.ignored if each.uri != index]
+        self.skipped += [*ignored, *discovery.skipped]
+        self._tally.count("ignored", len(ignored))
         self._tally.count("skipped", len(discovery.skipped))
         known = rows_by_file(self._store.documents())
         _set_vanished(discovery, roots, known)

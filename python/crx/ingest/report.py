@@ -42,12 +42,14 @@ class Failure:
 class Skipped:
     """A path that was met and not indexed, and why.
 
-    For a file that was read, `stamp` says what was read and by which readers; see `FilePass`.
+    For a file that was read, `stamp` says what was read and by which readers; see `FilePass`. One
+    that a rule leaves out, such as a `.gitignore`, is ignored.
     """
 
     uri: str
     reason: str
     stamp: str = ""
+    is_ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,8 @@ def choose_prose(
     shows already, which does not count. `hits` are the rows of each hit, best first, and `counts`
     how many of each are shown: all of them, or a piece of so many. Counts beyond the rows of the
     hits go to the rows after the best piece, then to those before it. A piece does not end with one
-    of `leads`, rows that lead to the next as "for example:" does.
+    of `leads`, rows that lead to the next as "for example:" does, unless it begins with the row
+    that declares what is asked for.
     """
     sums = [
         0.0,
@@ -97,6 +98,8 @@ def choose_prose(
         starts = range(rows.start, rows.stop - count + 1)
         best = max(starts, key=score)
         while best + count - 1 in leads and best + 1 in starts and count > 1:
+            if best in terms.defining:
+                break
             best += 1
         return range(best, best + count)
 

@@ -20,6 +20,7 @@ from crx.cli.options import (
     set_option,
 )
 from crx.cli.output import print_json_line, print_line, print_note
+from crx.cli.progress import show_build
 from crx.index import handle
 from crx.protocols import Remote
 from crx_serve.watch import BackgroundEmbedder, Visit, Watcher
@@ -62,8 +63,6 @@ def command(
     many in the time that is left over, not on a battery. All files are visited at the start, every
     15 minutes and after an error. Other commands can write between two visits.
     """
-    # Imported here: other commands do not need it.
-
     index_path = choose_index(paths, folder=folder, exclude=exclude)
     settings = parse_settings(assignments)
     settings |= {name: v for name, v in (("embedder", embedder),) if v is not None}
@@ -81,12 +80,14 @@ def command(
         if paths:
             is_remote = isinstance(index.embedder, Remote)
             started = time.monotonic()
-            report = index.add(
-                *paths,
-                exclude=exclude or None,
-                keep_missing=keep_missing,
-                words_only=not is_remote,
-            )
+            with show_build("none" if quiet else "auto", as_json=as_json) as show:
+                report = index.add(
+                    *paths,
+                    exclude=exclude or None,
+                    keep_missing=keep_missing,
+                    words_only=not is_remote,
+                    on_progress=show,
+                )
             if report.chunks or report.failures:  # else the first sweep tells all there is to tell
                 report_visit(Visit(report, "sweep", time.monotonic() - started))
         watcher = Watcher(

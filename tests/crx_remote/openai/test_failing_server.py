@@ -19,6 +19,11 @@ from crx_remote.retry import RetryPolicy
 pytest.importorskip("openai", exc_type=ImportError)
 
 AT_ONCE = RetryPolicy((0.0, 0.0))
+# What a proxy answers for a server that is not there.
+PAGE = b"""<html>
+<head><title>502 Bad Gateway</title></head>
+<body><center><h1>502 Bad Gateway</h1></center><hr><center>nginx/1.22.1</center></body>
+</html>"""
 
 
 @pytest.fixture
@@ -44,6 +49,8 @@ def answer(url: str, told: list[str]) -> str:
     [
         (Fault(500, message="overloaded"), "500: overloaded"),
         (Fault(429, message="overloaded"), "429: overloaded"),
+        (Fault(502, garbage=("text/html", PAGE)), "502: Bad Gateway"),
+        (Fault(503, garbage=("text/html", b"<p>No\n<b>server</b></p>")), "503: No server"),
         (Fault(garbage=("text/html", b"<html>sign in</html>")), "does not follow the protocol"),
         (Fault(garbage=("application/json", b"{")), "does not follow the protocol"),
     ],

@@ -16,7 +16,7 @@ USABLE = "a[href], button, input:not([type=hidden]), select, summary"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
+@pytest.mark.parametrize("width", [360, 390, 768, 1280, 1920])
 def test_axe_finds_no_violation_and_nothing_overflows(
     width: int, scheme: str, browser: Browser
 ) -> None:
