@@ -7,12 +7,14 @@ import time
 from itertools import pairwise
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crx._native import split
-from crx.ingest.split import SectionLabels, labels_around
+from crx.ingest.split import SectionLabels
+from crx.show.marks import read_position
 from crx.types import Mark, MarkKind
 
 NO_CUTS = np.empty((0, 2), dtype=np.uint32)
@@ -143,7 +145,8 @@ def test_the_labels_around_a_position_are_those_of_all_sections_that_hold_it() -
             around = [m for m in marks if m.is_section and m.start <= position < m.end]
             around.sort(key=lambda m: (m.start, -m.end))
             expected = tuple(m.label for m in around)
-            assert labels.around(position) == labels_around(marks, position) == expected
+            read, _ = read_position(orjson.dumps(marks).decode(), position)
+            assert labels.around(position) == read == expected
 
 
 def test_labels_of_many_definitions_take_linear_time() -> None:

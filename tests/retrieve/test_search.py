@@ -186,6 +186,20 @@ class Idle(Reverse):
         return False
 
 
+def test_a_rule_is_asked_once_whether_it_has_something_to_do() -> None:
+    asked = []
+
+    class Asked(Reverse):
+        def applies(self, search: Search) -> bool:
+            asked.append(len(search.ranking.keys))
+            return False
+
+    search = start(ranked=4)
+    assert run_rules(search, [Asked(2)]).ranking.keys.tolist() == [1, 2, 3]
+    run_rules(search, [Asked(4), Reverse(2)])
+    assert asked == [4, 4]
+
+
 @pytest.mark.parametrize("later", [Idle(4), Idle(4, name="failing")])
 def test_a_rule_is_told_how_many_candidates_those_read_that_have_something_to_do(
     later: RankingRule,

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from crx import _native
 from crx.errors import UsageError
-from crx.ingest.split import labels_around
 from crx.show.location import anchor_around, locate_passages
-from crx.show.marks import pages_around, read_marks
+from crx.show.marks import pages_around, read_position
 from crx.types import Passage
 
 # The context window of today's large models. The embedder's tokens are counted, not the model's.
@@ -45,7 +44,7 @@ def _passages(
     length = len(store.text(row.doc))
     for start, end, tokens in _spans(store, row.doc, length, budget_tokens=budget_tokens):
         passage = store.passage(row.doc, start, end)
-        marks = read_marks(passage.marks)
+        headings, others = read_position(passage.marks, start)
         yield Passage(
             uri=row.uri,
             title=row.title,
@@ -55,10 +54,10 @@ def _passages(
             score=0.0,
             tokens=tokens,
             hits=(),
-            headings=labels_around(marks, start),
+            headings=headings,
             lines=passage.lines,
-            pages=pages_around(marks, start, end),
-            anchor=anchor_around(marks, start, end),
+            pages=pages_around(others, start, end),
+            anchor=anchor_around(others, start, end),
         )
 
 

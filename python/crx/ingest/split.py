@@ -101,13 +101,6 @@ class SectionLabels:
         return tuple(reversed(labels))
 
 
-def labels_around(marks: Sequence[Mark], position: int) -> tuple[str, ...]:
-    """Return the labels of the headings and definitions around one position, outermost first."""
-    around = [mark for mark in marks if mark.start <= position < mark.end and mark.is_section]
-    around.sort(key=lambda mark: (mark.start, -mark.end))
-    return tuple(mark.label for mark in around)
-
-
 def _cuts(marks: tuple[Mark, ...]) -> NDArray[np.uint32]:
     """Return (m, 2): the positions where marks begin and end, with the mark's level from 1."""
     cuts = [(m.start, max(m.level, 1)) for m in marks if m.kind not in _UNCUT]

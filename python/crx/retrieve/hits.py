@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence
 from itertools import islice
 
 from crx.retrieve.search_state import Search
@@ -20,9 +20,8 @@ def read_hits(search: Search) -> Search:
     keys = search.ranking.keys.tolist()
     # Those of the legs first, then those of rules in their order.
     names = dict.fromkeys((*LEGS, *search.rankings))
-    wanted = set(keys)
     stages = {
-        name: _stages(search.rankings[name], wanted) for name in names if name in search.rankings
+        name: _stages(search.rankings[name], keys) for name in names if name in search.rankings
     }
     rows = search.rows.read(keys)
     best = max(search.ranking.scores.tolist(), default=0.0)
@@ -59,7 +58,7 @@ def _other_documents(search: Search, key: int, uri: str) -> tuple[str, ...]:
     return tuple(islice(others, NAMED_COPIES))
 
 
-def _stages(ranking: Ranking, keys: Set[int]) -> dict[int, Stage]:
+def _stages(ranking: Ranking, keys: Sequence[int]) -> dict[int, Stage]:
     """Return the rank and the score of those of the keys that a ranking has."""
-    scored = zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True)
-    return {key: Stage(rank, score) for rank, (key, score) in enumerate(scored, 1) if key in keys}
+    scored = dict(zip(ranking.keys.tolist(), enumerate(ranking.scores.tolist(), 1), strict=True))
+    return {key: Stage(*scored[key]) for key in keys if key in scored}

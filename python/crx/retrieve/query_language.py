@@ -146,12 +146,14 @@ def _words(query: str) -> list[str]:
 
 
 def _count_function_words(words: Sequence[str], lang: str) -> int:
-    known = FUNCTION_WORDS.get(lang, frozenset()) | _ELIDED_WORDS.get(lang, frozenset())
-    return sum(word in known or word.rstrip("'") in known for word in words)
+    known, elided = FUNCTION_WORDS.get(lang, ()), _ELIDED_WORDS.get(lang, ())
+    return sum(word in elided or word.rstrip("'") in known for word in words)
 
 
 def _dominant_script(query: str) -> str:
     """Return the script of most of a query, or "" if it has no letters."""
+    if query.isascii():
+        return "latin" if any(map(str.isalpha, query)) else ""
     weights: Counter[str] = Counter()
     for letter, count in Counter(filter(str.isalpha, query)).items():
         script = "latin" if letter.isascii() else _letter_script(letter)

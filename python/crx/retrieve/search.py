@@ -56,15 +56,8 @@ LEG_STEPS: Sequence[tuple[str, Step]] = (
 # What `SearchRequest.without` may name: steps and weights before the rules, and the rules.
 OPTIONAL = ("spelling", "document_name", "outline")
 RULES = (
-    "unknown_words",
-    "letters",
-    "code",
-    "recency",
-    "copies",
-    "rerank",
-    "verbatim",
-    "definitions",
-)
+    "unknown_words", "letters", "code", "recency", "copies", "rerank", "verbatim", "definitions",
+)  # fmt: skip
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
 
@@ -149,12 +142,13 @@ def run_rules(search: Search, rules: Sequence[RankingRule]) -> Search:
     """
     for at, rule in enumerate(rules):
         later = rules[at + 1 :]
-        given = search._replace(wanted=_count_wanted(search, later))
-        after = run_rule(given, rule)
-        if after.copies and not given.copies and _is_too_few(after, given):
+        if rule.reads >= ALL:
+            search = search._replace(wanted=_count_wanted(search, later))
+        after = run_rule(search, rule)
+        if after.copies and not search.copies and _is_too_few(after, search):
             # Rules that look at every candidate may have left some out.
             selecting = [each for each in rules[:at] if each.reads >= ALL]
-            after = run_rule(_add_deeper(given, selecting), rule)
+            after = run_rule(_add_deeper(search, selecting), rule)
         search = _cut(after, max([search.k, *(each.reads for each in later)]))
     return _cut(search, search.k)
 
@@ -178,6 +172,9 @@ def run_rule(search: Search, rule: RankingRule) -> Search:
     """Run one rule on the candidates that it reads; without it, and a note, if it fails."""
     _native.check_interrupt()
     started = time.perf_counter()
+    applies = _attempt(rule, partial(rule.applies, search))
+    if isinstance(applies, Note) or not applies:
+        return search.noting(applies or "")
     ranking, reads = search.ranking, rule.reads or search.k
     head = Ranking(ranking.keys[:reads], ranking.scores[:reads])
     given = search._replace(ranking=head)
@@ -222,13 +219,13 @@ def _attempt(rule: RankingRule, call: Callable[[], _Given]) -> _Given | Note:
 
 
 def _apply(rule: RankingRule, given: Search) -> Search:
-    """Return the search after a rule, the same if the rule has nothing to do.
+    """Return the search after a rule.
 
     Raises `TypeError` and `ValueError` if the rule returns something else than an order.
     """
-    after = rule.apply(given) if rule.applies(given) else given
-    if after is given:
-        return given
+    after = rule.apply(given)
+    if after is given or (isinstance(after, Search) and after.ranking is given.ranking):
+        return after
     _require_order(after)
     known = after.ranking.keys.tolist(), *after.copies.values()
     left_out = set(given.ranking.keys.tolist()).difference(*known)

@@ -43,6 +43,7 @@ class SearchModels:
         """`load_rules` returns the rules of plugins."""
         self._settings = settings
         self._rules = PerProcess(load_rules)
+        self._without_reranker = PerProcess(partial(self._make_rules, None))
         self._embedder = embedder
         self._reranker = PerProcess(partial(_load_warm, load_reranker))
         self._vectors = PerProcess(QueryVectorCache)
@@ -95,8 +96,11 @@ class SearchModels:
             budget_tokens=self._settings.budget_tokens,
             window_tokens=self._settings.window_tokens,
             embedder=embedder,
-            rules=make_rules(self._settings, rerank=rerank, further=self._rules.get()),
+            rules=self._make_rules(rerank) if rerank else self._without_reranker.get(),
         )
+
+    def _make_rules(self, rerank: Rerank | None) -> tuple[RankingRule, ...]:
+        return make_rules(self._settings, rerank=rerank, further=self._rules.get())
 
     def _cached_embedder(self) -> CachedEmbedder:
         return CachedEmbedder(self._embedder.get(), self._vectors.get())

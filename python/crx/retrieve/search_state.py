@@ -77,9 +77,9 @@ class ChunkRows:
         Raises `Damaged` if one is missing that cannot have been removed.
         """
         wanted = list(keys)
-        unread = [key for key in wanted if key not in self._rows]
+        unread = [key for key in dict.fromkeys(wanted) if key not in self._rows]
         if unread:
-            self._rows.update((row.key, row) for row in self._searcher.chunks(unread))
+            self._rows.update({row.key: row for row in self._searcher.chunks(unread)})
         return {key: self._rows[key] for key in wanted if key in self._rows}
 
 

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 import orjson
 
-from crx.ingest.split import labels_around
 from crx.retrieve.operators import matched_text
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.query.exclusion import holds_excluded
@@ -16,7 +15,7 @@ from crx.retrieve.rows import PassageRow
 from crx.retrieve.search_state import Search
 from crx.show.answer_span import find_answers
 from crx.show.location import anchor_around, locate_passage
-from crx.show.marks import pages_around, read_marks
+from crx.show.marks import pages_around, read_position
 from crx.types import FOLDER_DESCRIPTION, Hit, Note, Passage, Window
 
 
@@ -121,9 +120,8 @@ def _passage(
     text, lines = row.text, row.lines
     first, last = answer
     start, end = best.start + first, best.start + last
-    marks = read_marks(row.marks)
     # Most texts have sections alone.
-    others = [mark for mark in marks if not mark.is_section]
+    headings, others = read_position(row.marks, start)
     passage = Passage(
         uri=best.uri,
         title=best.title,
@@ -133,7 +131,7 @@ def _passage(
         score=row.score,
         tokens=row.tokens,
         hits=tuple(within),
-        headings=labels_around(marks, start),
+        headings=headings,
         lines=lines,
         line=lines[0] + text.count("\n", 0, start - row.start) if lines else None,
         pages=pages_around(others, start, end) if others else None,

@@ -6,12 +6,21 @@ from collections.abc import Sequence
 
 import orjson
 
-from crx.types import Mark
+from crx.types import SECTIONS, Mark
 
 
 def read_marks(marks: str) -> list[Mark]:
     """Parse the marks that the store keeps as JSON."""
     return [Mark(**mark) for mark in orjson.loads(marks)]
+
+
+def read_position(marks: str, position: int) -> tuple[tuple[str, ...], list[Mark]]:
+    """Return the labels of the sections around a position, outermost first, and the other marks."""
+    found = orjson.loads(marks)
+    around = [m for m in found if m["kind"] in SECTIONS and m["start"] <= position < m["end"]]
+    around.sort(key=lambda mark: (mark["start"], -mark["end"]))
+    others = [Mark(**mark) for mark in found if mark["kind"] not in SECTIONS]
+    return tuple(mark["label"] for mark in around), others
 
 
 def pages_around(marks: Sequence[Mark], start: int, end: int) -> tuple[str, str] | None:

@@ -27,20 +27,16 @@ def weigh_by_language(
     `langs` are the languages of the index, "" for unknown ones, which count as read. `langs_of`
     returns the language of each chunk; it is called only if the embedder reads some of them.
     """
-    if query_langs := unread_langs(embedder, query, langs):
-        return _all(UNREAD_WEIGHT, keys), _note(f"the query is in {' or '.join(query_langs)}")
+    if asked := unread_langs(embedder, query, langs):
+        return np.full(len(keys), UNREAD_WEIGHT), _note(f"the query is in {' or '.join(asked)}")
     unread = undeclared_langs(declared_langs(embedder), langs)
     if not unread:
-        return _all(1.0, keys), ""
+        return np.ones(len(keys)), ""
     if len(unread) == len(langs):
-        return _all(UNREAD_WEIGHT, keys), _note(f"the documents are in {', '.join(unread)}")
+        return np.full(len(keys), UNREAD_WEIGHT), _note(f"the documents are in {', '.join(unread)}")
     is_unread = np.isin(langs_of(keys), unread)
     note = _note(f"{is_unread.sum()} of its hits are in {', '.join(unread)}")
     return np.where(is_unread, UNREAD_WEIGHT, 1.0), note if is_unread.any() else ""
-
-
-def _all(weight: float, keys: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.full(len(keys), weight)
 
 
 def _note(what: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -75,7 +76,7 @@ class Definitions:
         )
 
     def _names(self, query: str) -> Iterator[_Name]:
-        """Yield each name that the query may ask for."""
+        """Yield each name that the query may ask for, with more words before it each time."""
         words = query.split()
         for at in range(len(words)):
             name = _bare(" ".join(words[at:]))
@@ -83,14 +84,13 @@ class Definitions:
                 yield _Name(name, _fold(name), [word.casefold() for word in words[:at]])
 
     def _describes(self, row: ChunkRow, names: Sequence[_Name]) -> bool:
-        folded = _fold(row.text)
-        return any(name.folded in folded and self._describes_name(row, name) for name in names)
+        named = f"{row.title} {row.outline}".casefold()
+        asked = takewhile(lambda name: all(map(named.__contains__, name.document)), names)
+        return any(
+            name.folded in _fold(row.text) and self._describes_name(row, name) for name in asked
+        )
 
     def _describes_name(self, row: ChunkRow, name: _Name) -> bool:
-        if name.document:
-            named = f"{row.title} {row.outline}".casefold()
-            if not all(word in named for word in name.document):
-                return False
         for found in name.line.finditer(row.text):
             below = row.text[found.end() :].split("\n", 6)
             follows = [each.strip() for each in below if each.strip()][:3]

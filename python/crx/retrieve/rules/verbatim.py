@@ -66,16 +66,16 @@ class Verbatim:
         is_name = len(phrases) == 1 and " " not in phrases[0]
         found = search.rankings.get("bm25", EMPTY).keys
         bm25 = found if is_name else found[: _native.FLOOR_RANK]
+        candidates = np.concatenate([bm25, search.ranking.keys])
         # Most chunks lack a word, which BM25 tells faster than their texts.
         if words := inner_words(phrases):
-            searcher = search.searcher
-            bm25 = searcher.terms.containing(bm25, words=words, langs=["", *searcher.langs])
-        candidates = bm25.tolist()
-        rows = search.rows.read(sorted({*candidates, *search.ranking.keys.tolist()}))
+            langs = ["", *search.searcher.langs]
+            candidates = search.searcher.terms.containing(candidates, words=words, langs=langs)
+        rows = search.rows.read(candidates.tolist())
         ordered = set(search.rankings.get("code", EMPTY).keys.tolist())
         originals = {copy: key for key, copies in search.copies.items() for copy in copies}
         ranking = promote_exact(
-            phrases, search.ranking, candidates, rows, ordered=ordered, originals=originals
+            phrases, search.ranking, [*rows], rows, ordered=ordered, originals=originals
         )
         before = search.ranking.scores
         is_raised = ranking.scores > (before.max() if len(before) else 0.0)
