@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from crx.context.names import proper_names
 from crx.context.opening import OPENING_CHARS
 from crx.context.outline import outline
+from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.readers.structure import structure
 from crx.ingest.split import sections_at
 from crx.types import Chunk, Document, Mark
@@ -160,6 +161,14 @@ def test_the_outline_of_a_chinese_text_has_its_title_and_latin_names() -> None:
 
 def test_a_text_without_names_has_an_empty_outline() -> None:
     assert situated("all lower case, no names.", "all") == [""]
+
+
+def test_the_names_of_a_text_without_title_and_file_are_on_the_second_line_alone() -> None:
+    first, second = situated(CONTRACT.removeprefix("EXHIBIT 10.2"), "The agreement ends")
+    assert first == ""
+    for name in ("Ingram Micro Inc", "Netgear International Ltd", "January 15, 2008"):
+        assert name in second
+    assert embedding_prefix("\n".join((first, second)), "") == ""
 
 
 def test_an_edit_elsewhere_does_not_change_the_first_line() -> None:

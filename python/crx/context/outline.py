@@ -3,7 +3,8 @@
 An outline has two lines. The first names the document and the position in it: its title, its
 outermost definitions (source code) or the proper names and the date of its opening, and the
 headings or definitions around the chunk. The second line has the remaining names and is read by
-BM25 alone; it begins with the names of the folder and of the file.
+BM25 alone; it begins with the names of the folder and of the file. Of a text that has neither a
+title nor a file, all names are there: an embedder would take its chunks for texts about them.
 
 In source code, the first line also has the definitions that begin in the chunk: a chunk that
 defines a name answers questions about it better than one that uses it. Names have two words or more
@@ -102,6 +103,9 @@ class Outliner:
         first = [*_within(subjects, _FIRST_CHARS), *dates[:1]]
         path = path_names(document.uri)
         rest = [*path, *_within(_others(document, names, first), _MORE_CHARS), *dates[1:]]
+        self._is_nameless = not (title or definitions or path)
+        if self._is_nameless:
+            first, rest = [], [*first, *rest]
         self._document = document
         self._definitions = sorted(definitions, key=_start)
         self._head = ": ".join(part for part in (title, ", ".join(first)) if part)
@@ -110,7 +114,7 @@ class Outliner:
         self._headings: dict[int, str] = {}
 
     def outline(self, chunk: Chunk) -> str:
-        """Return the outline of a chunk: two lines, or fewer if there is nothing to name."""
+        """Return the outline of a chunk: at most two lines, of which the first may be empty."""
         if chunk.section not in self._headings:
             labels = self._sections.around(chunk.start)
             below = labels[1:] if labels[:1] == (self._document.title,) else labels
@@ -119,8 +123,9 @@ class Outliner:
         around = self._headings[chunk.section]
         location = ", ".join(part for part in (around, *self._defined_in(chunk)) if part)
         first = " | ".join(part for part in (self._head, location) if part)
-        lines = (first, self._rest)
-        return strip_controls("\n".join(part for part in lines if part))
+        if self._rest and (first or self._is_nameless):
+            first += "\n" + self._rest
+        return strip_controls(first or self._rest)
 
     def _defined_in(self, chunk: Chunk) -> Iterator[str]:
         """Yield the labels of the definitions that begin in a chunk, after its first character."""
