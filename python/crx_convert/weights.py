@@ -196,11 +196,14 @@ def read_layers(path: Path, shape: Architecture) -> tuple[Architecture, tuple[La
     return shape, tuple(_layer(take, shape, index) for index in range(shape.layers))
 
 
-def load_tensors(path: Path) -> Mapping[str, Array]:
-    """Return the tensors of a folder by name; `ModelError` if its file is missing or damaged."""
-    file = path_inside(path, "model.safetensors")
+def load_tensors(path: Path, module: str = "") -> Mapping[str, Array]:
+    """Return the tensors of a folder, or of a module in it, by name.
+
+    Raises `ModelError` if the file is missing or damaged.
+    """
+    file = path_inside(path, f"{module}/model.safetensors".removeprefix("/"))
     if not file.exists():
-        pickled = sorted(path.glob("*.bin"))
+        pickled = sorted(file.parent.glob("*.bin"))
         if pickled:
             raise ModelError(
                 f"{pickled[0]}: pickled weights can run code and are not read; "
@@ -348,7 +351,7 @@ def _dense(folder: SourceFolder, name: str) -> DenseLayer:
     if not isinstance(inputs, int) or not isinstance(outputs, int):
         raise ModelError(f"{folder.path}/{name}: config.json has no in_features or out_features")
     path = path_inside(folder.path, name)
-    take = _FileTensors(path, load_tensors(path), "")
+    take = _FileTensors(path, load_tensors(folder.path, name), "")
     weight = np.ascontiguousarray(take("linear.weight", (outputs, inputs)).T)
     bias = take("linear.bias", (outputs,)) if config.get("bias", True) else None
     return DenseLayer(Linear(weight, bias), cast(DenseActivation, activation))
@@ -406,7 +409,7 @@ def _modules_head(folder: SourceFolder, size: int) -> ClassificationHead:
     return ClassificationHead(
         dense=dense.linear,
         activation=dense.activation,
-        norm=_norm(_FileTensors(path, load_tensors(path), ""), "norm", size),
+        norm=_norm(_FileTensors(path, load_tensors(folder.path, names[1]), ""), "norm", size),
         out=_one_label(out.linear),
         pooling=_head_pooling(folder, folder.pooling),
     )

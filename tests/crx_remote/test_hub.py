@@ -148,6 +148,14 @@ def test_a_download_that_breaks_is_resumed(pull: Pull, hub: Hub) -> None:
     assert (pull.store / "tiny" / "model.gguf").read_bytes() == content
 
 
+def test_a_projection_in_a_folder_of_its_own_is_read_from_the_cache(
+    pull: Pull, hub: Hub, tmp_path: Path
+) -> None:
+    hub.models[TINY] = HubRepository(read_files(make_model(tmp_path / "dense", dense=8)))
+    pull(f"hf:{TINY}")
+    assert read_card(pull.store / "tiny-model").dimensions == 8
+
+
 def test_a_filled_cache_needs_no_hub(pull: Pull, hub: Hub, tiny: HubRepository) -> None:
     pull(f"hf:{TINY}", "--name", "first")
     printed = pull(f"hf:{TINY}", "--name", "second", HF_ENDPOINT="http://127.0.0.1:9")
