@@ -250,9 +250,8 @@ def _write_static(
 ) -> WrittenGraph:
     if precision != "fp32":
         raise ModelError(f"{folder.path}: a table of token vectors; add it with --precision fp32")
-    table = read_table(
-        folder.path_of(folder.table or "."), tokenizer, tokens=tokens.vocabulary_size
-    )
+    module = (folder.table or "").removeprefix(".")
+    table = read_table(folder.path, module, tokenizer, tokens=tokens.vocabulary_size)
     _write_graph(write_static_graph(table), path)
     session = _load_session(path)
     for ids in tokens.encode(_PROBE_TEXTS):

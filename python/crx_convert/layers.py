@@ -170,7 +170,7 @@ class Int8LayerWriter(LayerWriter):
         context = self._write_attention(queries, x, layer)
         if self._rotary:
             # The residual is not normalized, so errors add up over the layers. This product is the
-            # smallest of a layer, an eighth of the error and 3% of the time.
+            # smallest of a layer, and an eighth of the error.
             return self._sum(residual, write_linear(self._graph, context, layer.out), bias=None)
         out = self._multiply(self._quantize(context), layer.out.weight)
         return self._sum(residual, out, bias=layer.out.bias)

@@ -75,6 +75,18 @@ def test_the_table_of_sentence_transformers_is_in_a_folder_of_its_own(tmp_path: 
     assert embed(folder) == pytest.approx(unit(TABLE[IDS]), abs=1e-3)
 
 
+def test_a_table_in_a_folder_of_its_own_is_read_from_the_hubs_cache(tmp_path: Path) -> None:
+    made = make(tmp_path / "m", {"embedding.weight": TABLE}, module="0_StaticEmbedding")
+    snapshot = tmp_path / "cache" / "snapshots" / "0123456"
+    (tmp_path / "cache" / "blobs").mkdir(parents=True)
+    for number, file in enumerate(each for each in made.rglob("*") if each.is_file()):
+        blob = file.rename(tmp_path / "cache" / "blobs" / str(number))
+        link = snapshot / file.relative_to(made)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(blob)
+    assert embed(snapshot) == pytest.approx(unit(TABLE[IDS]), abs=1e-3)
+
+
 def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch(tmp_path: Path) -> None:
     sizes = np.logspace(-3, 3, len(WORDS), dtype=np.float32)  # so that sums are rounded
     folder = make(tmp_path / "m", {"embeddings": np.tile(TABLE * sizes[:, None], 32)})
