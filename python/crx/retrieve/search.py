@@ -56,8 +56,15 @@ LEG_STEPS: Sequence[tuple[str, Step]] = (
 # What `SearchRequest.without` may name: steps and weights before the rules, and the rules.
 OPTIONAL = ("spelling", "document_name", "outline")
 RULES = (
-    "unknown_words", "letters", "code", "recency", "copies", "rerank", "verbatim", "definitions",
-)  # fmt: skip
+    "unknown_words",
+    "letters",
+    "code",
+    "recency",
+    "copies",
+    "rerank",
+    "verbatim",
+    "definitions",
+)
 # Those that an ablation leaves out: rows of it are reranked or not, and have recency or not.
 MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency", "rerank"))
 
