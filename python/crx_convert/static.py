@@ -26,8 +26,8 @@ from crx_convert.weights import Array, load_tensors
 def read_table(path: Path, module: str, tokenizer: str, *, tokens: int) -> Array:
     """Return the (tokens, d) float32 vectors of a module's tokens, each with its weight.
 
-    `path` is the folder of the model, `tokenizer` is JSON. Raises `ModelError` if the table and the tokenizer have other numbers of
-    tokens.
+    `path` is the folder of the model, `tokenizer` is JSON. Raises `ModelError` if the table and the
+    tokenizer have other numbers of tokens.
     """
     tensors = load_tensors(path, module)
     name = next((each for each in ("embeddings", "embedding.weight") if each in tensors), None)

@@ -12,22 +12,27 @@ import gc
 
 from crx.thread_count import thread_count
 
-# `M_ARENA_MAX` of malloc.h.
-_MOST_HEAPS = -8
+# `M_ARENA_MAX` and `M_MMAP_THRESHOLD` of malloc.h.
+_MOST_HEAPS, _LEAST_MAPPED = -8, -3
+# Bytes from which a block is taken from the system and given back to it: those of the arrays and of
+# the models of a search.
+_MAPPED_BYTES = 256 * 1024
 # Those of Python. A command has a higher one, so that it starts soon.
 _THRESHOLDS = 700, 10, 10
 
 
 def limit_heaps() -> None:
-    """Have the threads of this process share one heap a core; other libraries have no such limit.
+    """Have the threads of this process share one heap a core, of small blocks alone.
 
-    To be called before there are threads: the heaps that they have stay.
+    To be called before there are threads: the heaps that they have stay. Without glibc nothing is
+    changed.
     """
     try:
         set_option = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):  # macOS, musl, Windows
         return
     set_option(_MOST_HEAPS, max(2, thread_count()))
+    set_option(_LEAST_MAPPED, _MAPPED_BYTES)
 
 
 def collect_often() -> None:

@@ -34,6 +34,18 @@ library.malloc_info(0, file)
 library.fclose(file)
 """
 
+MEASURE = """
+from crx_serve.process_memory import limit_heaps
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+{set_up}
+del [bytearray(20_000_000)][:]  # after it, glibc takes blocks of this size from a heap
+before = resident()
+block, above = bytearray(b"x" * 10_000_000), bytearray(b"x" * 100_000)
+del block
+print(resident() - before < 5_000_000, end="")
+"""
+
 
 def count_heaps(tmp_path: Path, *, limited: str) -> int:
     target = tmp_path / limited
@@ -48,6 +60,13 @@ def count_heaps(tmp_path: Path, *, limited: str) -> int:
 )
 def test_threads_share_one_heap_a_core(tmp_path: Path) -> None:
     assert count_heaps(tmp_path, limited="limited") <= 3 < count_heaps(tmp_path, limited="free")
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc alone has such heaps")
+@pytest.mark.parametrize(("set_up", "is_given_back"), [("limit_heaps()", "True"), ("", "False")])
+def test_a_large_block_is_given_back_to_the_system(set_up: str, is_given_back: str) -> None:
+    script = MEASURE.format(set_up=set_up)
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == is_given_back
 
 
 COLLECT = """

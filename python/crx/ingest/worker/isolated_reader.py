@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from crx.errors import InputError, SystemFailure
-from crx.ingest.archives import PartlyRead
 from crx.ingest.file_kinds import DEFAULT_MAX_BYTES
 from crx.ingest.readers import require_plugins
 from crx.ingest.readers.scan import require_engine
+from crx.ingest.unread_parts import PartlyRead
 from crx.ingest.worker.messages import DEFAULT_LIMITS, FAILURES, ReadLimits, decode_document
 from crx.types import Document
 from crx.workers.child import Child, child_command
