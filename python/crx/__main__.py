@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 
 # Objects that are made between two collections of garbage. A search makes fewer; with Python's 700,
@@ -22,6 +23,9 @@ def set_up_process() -> None:
 
 def main() -> None:
     """Run the command line and exit."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # While modules are imported there is nothing to end in order, and no traceback to print.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     set_up_process()
     # Imported here: the collector and numpy are set up before anything large is imported.
     from crx.cli import main as run_here

@@ -82,3 +82,41 @@ def test_a_stopped_command_leaves_a_whole_database_and_resumes(
     with crx.open(place, create=False) as index:
         assert index.store.stats()["documents"] == DOCUMENTS
         assert index.status().notes == ()
+
+
+SWALLOW = """
+import os, signal
+from crx import cli
+def swallow(arguments):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise RuntimeError("in a library") from None
+signal.signal(signal.SIGINT, signal.default_int_handler)
+cli.run = swallow
+cli.main()
+"""
+
+
+def test_an_interrupt_that_a_library_takes_for_a_failure_is_one() -> None:
+    done = subprocess.run([sys.executable, "-c", SWALLOW], text=True, capture_output=True)
+    told = "crx: interrupted; the same command resumes\n"
+    assert (done.returncode, done.stderr) == (130, told)
+
+
+START = """
+import os, signal, sys
+from crx.__main__ import main
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == "crx.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+
+
+def test_an_interrupt_at_the_start_is_silent() -> None:
+    done = subprocess.run([sys.executable, "-c", START], text=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

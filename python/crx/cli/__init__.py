@@ -12,6 +12,7 @@ import sys
 import warnings
 from gc import freeze
 from importlib import import_module
+from types import FrameType
 from typing import Literal, TextIO
 
 import click
@@ -62,6 +63,7 @@ HELP_OPTIONS = ("-h", "--help")
 
 # The exit code after Ctrl-C.
 INTERRUPTED = 130
+_RESUMES = "interrupted; the same command resumes"
 
 # The variable through which a shell asks for completions.
 COMPLETE_VARIABLE = "_CRX_COMPLETE"
@@ -165,9 +167,23 @@ def main() -> None:
         # A terminal that cannot show a character gets its code; without this, a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    received: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
     # A service manager ends a process so; it is to end as after Ctrl-C, with its files in order.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    code = run(sys.argv[1:])
+    signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        code = run(sys.argv[1:])
+    except Exception:
+        if not received:
+            raise
+        # A library took the interrupt for a failure of its own.
+        code = _fail(_RESUMES, INTERRUPTED)
     # At its end Python would look for garbage among all that was imported, for 20 ms.
     freeze()
     sys.exit(code)
@@ -205,7 +221,7 @@ def _run(arguments: list[str]) -> int:
     except ValueError as error:
         return _fail(str(error), 2)
     except (KeyboardInterrupt, click.Abort) as interrupt:
-        return _fail(str(interrupt) or "interrupted; the same command resumes", INTERRUPTED)
+        return _fail(str(interrupt) or _RESUMES, INTERRUPTED)
     except BrokenPipeError:
         _discard("stdout")  # the reader has gone, as in `| head`
         return 0
