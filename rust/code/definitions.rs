@@ -784,6 +784,29 @@ fn floor(text: &str, from: usize, bytes: usize) -> &str {
     &text[from..end]
 }
 
+/// Returns the constant in capitals that a line defines: `MAX_SIZE = 6`, `#define MAX_SIZE 6`.
+///
+/// Its name has a `_`: words in capitals are many other things.
+pub(super) fn constant(line: &str) -> Option<&str> {
+    let line = line.trim_ascii();
+    let defined = line.strip_prefix('#').map(str::trim_ascii_start);
+    let declared = match defined.and_then(|rest| rest.strip_prefix("define ")) {
+        Some(defined) => defined.split_ascii_whitespace().next()?,
+        None => {
+            let (before, value) = line.split_once('=')?;
+            let is_value =
+                !value.starts_with(['=', '>', '~']) && !before.contains(['(', '"', '\'']);
+            // The type may stand behind the name: `MAX_SIZE: usize = 6`.
+            let name = before.split_once(": ").map_or(before, |(name, _)| name);
+            name.split_ascii_whitespace().last().filter(|_| is_value)?
+        }
+    };
+    let is_capital = |byte: u8| byte == b'_' || byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let is_compound = declared.trim_matches('_').contains('_');
+    let begins = declared.starts_with(|first: char| first.is_ascii_uppercase());
+    (begins && is_compound && declared.bytes().all(is_capital)).then_some(declared)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::path::{FileKind, kind_of};

@@ -64,7 +64,7 @@ pub use outline::Span;
 pub use path::{common_folders, extensions, is_aside};
 pub use source::is_source_code;
 
-use definitions::defined_names;
+use definitions::{constant, defined_names};
 use path::{FileKind, Syntax, UNKNOWN, kind_of, stem_of};
 use query::CodeQuery;
 use words::parts;
@@ -228,29 +228,6 @@ fn score_definitions(query: &CodeQuery<'_>, text: &str, syntax: Syntax, weights:
     };
     let best_name = names.iter().map(named).fold(0.0, f64::max);
     weights.definition * share + weights.names * best_name
-}
-
-/// Returns the constant in capitals that a line defines: `MAX_SIZE = 6`, `#define MAX_SIZE 6`.
-///
-/// Its name has a `_`: words in capitals are many other things.
-fn constant(line: &str) -> Option<&str> {
-    let line = line.trim_ascii();
-    let defined = line.strip_prefix('#').map(str::trim_ascii_start);
-    let declared = match defined.and_then(|rest| rest.strip_prefix("define ")) {
-        Some(defined) => defined.split_ascii_whitespace().next()?,
-        None => {
-            let (before, value) = line.split_once('=')?;
-            let is_value =
-                !value.starts_with(['=', '>', '~']) && !before.contains(['(', '"', '\'']);
-            // The type may stand behind the name: `MAX_SIZE: usize = 6`.
-            let name = before.split_once(": ").map_or(before, |(name, _)| name);
-            name.split_ascii_whitespace().last().filter(|_| is_value)?
-        }
-    };
-    let is_capital = |byte: u8| byte == b'_' || byte.is_ascii_uppercase() || byte.is_ascii_digit();
-    let is_compound = declared.trim_matches('_').contains('_');
-    let begins = declared.starts_with(|first: char| first.is_ascii_uppercase());
-    (begins && is_compound && declared.bytes().all(is_capital)).then_some(declared)
 }
 
 /// Returns how much of a file's name a query has, 0 to 1.
