@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
 from crx.ingest.readers.file_title import squeeze
-from crx.ingest.readers.html import decode_page, parse_page
+from crx.ingest.readers.html import Element, Page, decode_page, parse_page
 
 # Elements before which a text pauses: a definition's first one is its first paragraph.
 _BLOCKS = frozenset(("p", "div", "ul", "ol", "dl", "pre", "table", "blockquote", "section"))
@@ -32,14 +30,12 @@ class PageStructure:
 
 def read_page_structure(data: bytes) -> PageStructure:
     """Return the structure of a page."""
-    parser = parse_page(decode_page(data).text)
-    return PageStructure(
-        tuple(_links(parser)), tuple(_definitions(parser)), tuple(_captions(parser))
-    )
+    page = parse_page(decode_page(data).text)
+    return PageStructure(tuple(_links(page)), tuple(_definitions(page)), tuple(_captions(page)))
 
 
-def _links(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
-    for node in parser.css("a[href]"):
+def _links(page: Page) -> Iterator[tuple[str, str]]:
+    for node in page.css("a[href]"):
         relations = (node.attributes.get("rel") or "").lower().split()
         accesskey = node.attributes.get("accesskey")
         text = _text(node)
@@ -47,8 +43,8 @@ def _links(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
             yield text, node.attributes.get("href") or ""
 
 
-def _definitions(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
-    for node in parser.css("dt"):
+def _definitions(page: Page) -> Iterator[tuple[str, str]]:
+    for node in page.css("dt"):
         answer = node.next
         while answer is not None and answer.tag != "dd":
             # Of several terms of one definition each is asked by itself.
@@ -57,13 +53,13 @@ def _definitions(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
             yield _text(node), _first_block(answer)
 
 
-def _captions(parser: LexborHTMLParser) -> Iterator[tuple[str, str]]:
-    for node in parser.css("table > caption"):
+def _captions(page: Page) -> Iterator[tuple[str, str]]:
+    for node in page.css("table > caption"):
         rows = (_text(row) for row in node.parent.css("tr")) if node.parent else ()
         yield _text(node), " ".join(row for row in rows if row)
 
 
-def _first_block(node: LexborNode) -> str:
+def _first_block(node: Element) -> str:
     """Return the text up to the second block of an element."""
     parts: list[str] = []
     for child in node.iter(include_text=True):
@@ -75,5 +71,5 @@ def _first_block(node: LexborNode) -> str:
     return squeeze("".join(parts))
 
 
-def _text(node: LexborNode) -> str:
+def _text(node: Element) -> str:
     return squeeze(node.text(deep=True).replace(_PILCROW, ""))

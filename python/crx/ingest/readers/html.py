@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crx._native import bounded_page, page_text
 from crx.errors import NothingToRead
@@ -23,6 +24,10 @@ from crx.ingest.readers.normal_text import normalize
 from crx.types import Document, Scalar
 
 extensions = (".html", ".htm", ".xhtml")
+
+# A parsed page, and an element of one.
+Page: TypeAlias = LexborHTMLParser
+Element: TypeAlias = LexborNode
 
 _CHARSET = re.compile(
     rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE
