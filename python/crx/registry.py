@@ -51,10 +51,11 @@ NO_EMBEDDER = "none"
 # The embedder of an index whose program gives the object; see `crx.open`.
 OWN_EMBEDDER = "own"
 
+_ONNX = "crx.backends.onnx"
 _EMBEDDERS = {
     "hashed": "crx.backends.hashed",
     NO_EMBEDDER: "crx.backends.no_embedder",
-    "onnx": "crx.backends.onnx",
+    "onnx": _ONNX,
 }
 
 
@@ -77,7 +78,7 @@ def load_embedder(spec: str = DEFAULT_EMBEDDER) -> Embedder:
         return require_protocol(load_shipped("crx.embedders", kind)(rest), Embedder, kind)
     if not _is_installed(kind) and (plugin := find_plugins("crx.embedders").get(kind)):
         return require_protocol(load_plugin(plugin)(rest), Embedder, kind)
-    return require_protocol(import_module(_EMBEDDERS["onnx"]).load_embedder(spec), Embedder, kind)
+    return require_protocol(import_module(_ONNX).load_embedder(spec), Embedder, kind)
 
 
 def list_ollama_models() -> list[OtherModel]:
@@ -188,7 +189,7 @@ def load_reranker(spec: str) -> Reranker:
         return require_protocol(load_shipped("crx.rerankers", kind)(rest), Reranker, kind)
     elif not _is_installed(kind) and (plugin := find_plugins("crx.rerankers").get(kind)):
         return require_protocol(load_plugin(plugin)(rest), Reranker, kind)
-    return require_protocol(import_module(_EMBEDDERS["onnx"]).load_reranker(spec), Reranker, kind)
+    return require_protocol(import_module(_ONNX).load_reranker(spec), Reranker, kind)
 
 
 def load_generator(spec: str) -> Generator:

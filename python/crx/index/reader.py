@@ -32,13 +32,13 @@ from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, load_shipped, without_password
 from crx.protocols import Embedder, Reranker
 from crx.retrieve.mended_filter import mend_filter
+from crx.retrieve.request import SearchRequest, Where
 from crx.show.marks import read_marks
 from crx.types import LEGS, Document, Leg, Note, Result, Status, Window
 
 if TYPE_CHECKING:
     from crx.retrieve.operators import Match
     from crx.retrieve.ports import StatusReader
-    from crx.retrieve.request import SearchRequest, Where
     from crx.retrieve.search_models import SearchModels
 
 Reader = TypeVar("Reader", bound="IndexReader")
@@ -180,7 +180,7 @@ class IndexReader:
         that is not valid (see `SearchRequest`), `ModelError` for a reranker that cannot be loaded,
         `UsageError` for a `min_relevance` without one.
         """
-        request = self.search_models.request(
+        request = SearchRequest(
             query=query,
             k=k,
             window=window,

@@ -30,8 +30,6 @@ from crx.types import LEGS, Result
 class SearchModels:
     """The embedder and the reranker of an index, loaded on first use, with their caches."""
 
-    request = SearchRequest
-
     def __init__(
         self,
         settings: Settings,
