@@ -36,7 +36,7 @@ use tantivy::directory::MmapDirectory;
 pub use letters::letter_scores;
 pub use writer::ChunkFields;
 
-use crate::analyze::{Analyzer, QueryAnalyzer, QueryTerm};
+use crate::analyze::{Analyzer, QueryAnalyzer, QueryTerm, is_unspaced};
 use crate::error::{Error, Result};
 use crate::index_folder::IndexFolder;
 use crate::interrupt;
@@ -50,6 +50,9 @@ use writer::Writer;
 
 /// Query analyzers kept for reuse: as many as searches are likely to run at once.
 const IDLE_ANALYZERS: usize = 16;
+
+/// At most so many bigrams stand for a query of one character.
+const MOST_BIGRAMS: usize = 500;
 
 /// A handle on `derived/bm25`; it may be used from several threads.
 pub struct Lexical {
@@ -231,7 +234,7 @@ impl Lexical {
     /// key.
     pub fn search(&self, query: &Query) -> Result<Vec<(i64, f32)>> {
         self.topk(&Parameters {
-            terms: &self.analyze(query),
+            terms: &self.analyze(query)?,
             k: query.k,
             bm25: query.bm25,
             only: query.only,
@@ -382,10 +385,30 @@ impl Lexical {
         })
     }
 
-    fn analyze(&self, query: &Query) -> Vec<QueryTerm> {
-        self.with_analyzer(query.langs, |analyzer| {
+    fn analyze(&self, query: &Query) -> Result<Vec<QueryTerm>> {
+        let mut terms = self.with_analyzer(query.langs, |analyzer| {
             analyzer.analyze_named(query.text, query.name)
-        })
+        });
+        for at in 0..terms.len() {
+            let term = &terms[at];
+            if is_one_unspaced(&term.term) && (terms.len() == 1 || !self.has_term(&term.term)?) {
+                let bigrams = self.bigrams_of(term)?;
+                terms.extend(bigrams);
+            }
+        }
+        Ok(terms)
+    }
+
+    /// Returns the bigrams of the index that have a character, as terms of the same word: of a run of
+    /// characters without spaces, bigrams alone are indexed.
+    fn bigrams_of(&self, character: &QueryTerm) -> Result<Vec<QueryTerm>> {
+        let bigrams = self.compounds_of(&character.term, MOST_BIGRAMS)?;
+        let bigrams = bigrams.into_iter().filter(|term| *term != character.term);
+        let bigrams = bigrams.map(|term| QueryTerm {
+            term,
+            ..character.clone()
+        });
+        Ok(bigrams.collect())
     }
 
     /// Calls a function with an idle analyzer, or with a new one if none is idle.
@@ -453,6 +476,11 @@ impl Lexical {
         *writer = Some(open);
         Ok(done)
     }
+}
+
+fn is_one_unspaced(term: &str) -> bool {
+    let mut characters = term.chars();
+    characters.next().is_some_and(is_unspaced) && characters.next().is_none()
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -42,6 +42,20 @@ def test_every_word_finds_its_text(tmp_path: Path, names: tuple[str, ...]) -> No
             assert f"{name}.md" in found, word
 
 
+@pytest.mark.parametrize(
+    "text", ["南極海で鯨を見た。", "정부는 고래를 보호한다.", "他昨天看見一頭鯨魚。"]
+)
+def test_every_character_of_a_script_without_spaces_finds_its_text(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "note.md").write_text(text, encoding="utf-8")
+    (tmp_path / "other.md").write_text("Nothing of it stands here.", encoding="utf-8")
+    index = crx.open(tmp_path / "notes.crx", settings={"embedder": "none"})
+    index.add(tmp_path)
+    for character in re.findall(r"\w", text):
+        assert index.search(character).hits[0].uri.endswith("note.md"), character
+
+
 def test_short_texts_are_in_the_language_of_the_index(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.md").write_text(TEXTS["en"] + f" It is page {number} of the manual.")
