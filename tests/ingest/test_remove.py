@@ -61,6 +61,11 @@ def test_a_folder_that_is_deleted_can_be_removed(crx: CrxHere) -> None:
     assert crx("status").err == ""
 
 
+def test_a_missing_path_is_not_in_an_index_that_is_not_there(crx: CrxHere) -> None:
+    failed = crx("index", "gone", "--index", "new.crx")
+    assert failed == Finished(2, "", "crx: gone: no such file or folder; nothing was indexed\n")
+
+
 def test_what_is_not_in_the_index_exits_1(crx: CrxHere) -> None:
     assert crx("remove", "gone.md") == Finished(
         1,

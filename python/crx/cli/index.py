@@ -211,7 +211,10 @@ def choose_index(paths: tuple[Path, ...], *, folder: str | None, exclude: tuple[
     found = find_index(folder)
     for path in paths:
         if not path.exists():
-            next_step = f'; "crx remove {path}" removes what the index has of it' if found else ""
+            is_removable = found is not None and is_complete(found)
+            next_step = (
+                f'; "crx remove {path}" removes what the index has of it' if is_removable else ""
+            )
             if near := _similar_name(path):
                 next_step = f"; did you mean {near}?{next_step}"
             raise UsageError(f"{path}: no such file or folder; nothing was indexed{next_step}")
