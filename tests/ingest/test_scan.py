@@ -16,7 +16,7 @@ from pdfs import pdf
 import crx
 from crx.errors import InputError, NotText, UsageError
 from crx.ingest.read import read_bytes
-from crx.ingest.readers.scan import Image, join_rows
+from crx.ingest.readers.scan import Image, Reading, join_rows, load_recognizer, read_upright
 from crx.ingest.worker.isolated_reader import IsolatedReader
 
 LINES = ("Lease of the harbour crane", "The tenant gives notice of ninety days.", "Rent: 1,250 EUR")
@@ -96,6 +96,28 @@ def test_pieces_side_by_side_are_one_line() -> None:
     assert join_rows(["right", "left", "below"], boxes) == ["left right", "below"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "confidences", "text", "turns"),
+    [
+        ("across", [0.99, 0, 0, 0], "turned 0", [0]),
+        ("across", [0.6, 0, 0.99, 0], "turned 2", [0, 2]),
+        ("across", [0.6, 0, 0.5, 0], "turned 0", [0, 2]),
+        ("upwards", [0.99, 0.6, 0, 0.98], "turned 3", [0, 1, 3]),
+        ("upwards", [0.7, 0.6, 0, 0.5], "turned 0", [0, 1, 3]),
+    ],
+)
+def test_an_image_is_turned_if_it_is_read_better_so(
+    lines: str, confidences: list[float], text: str, turns: list[int]
+) -> None:
+    asked: list[int] = []
+
+    def read(quarter_turns: int) -> Reading:
+        asked.append(quarter_turns)
+        return Reading(f"turned {quarter_turns}", confidences[quarter_turns], lines == "upwards")
+
+    assert (read_upright(read), asked) == (text, turns)
+
+
 def pixels(lines: Sequence[str]) -> np.ndarray:
     """Return lines of text as the pixels of a page."""
     page = pdfium.PdfDocument(pdf([lines]))[0]
@@ -126,6 +148,14 @@ def bitmap_file(lines: Sequence[str]) -> bytes:
     return (
         head + struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(rows)
     )
+
+
+@pytest.mark.slow
+@installed("rapidocr")
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_an_image_that_stands_on_its_side_or_head_is_read_from_its_top(turns: int) -> None:
+    turned = np.ascontiguousarray(np.rot90(pixels(LINES), turns))
+    assert load_recognizer()(turned).splitlines() == list(LINES)
 
 
 @pytest.mark.slow
