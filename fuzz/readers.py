@@ -20,16 +20,28 @@ sys.path.append(str(ROOT / "tests" / "support"))
 # Searches are not reranked.
 os.environ["CRX_RERANKER"] = ""
 
-PACKAGES = ["crx", "email", "h11", "oxmsg", "starlette", "striprtf", "tomllib", "zipfile"]
+PACKAGES = [
+    "crx",
+    "crx_formats",
+    "email",
+    "h11",
+    "oxmsg",
+    "starlette",
+    "striprtf",
+    "tomllib",
+    "zipfile",
+]
 
 with atheris.instrument_imports(include=PACKAGES):
     from fuzz_entry_points import EntryPoints
 
+    import crx_formats
     from crx.ingest import readers
 
     # Readers are imported when they are used: what is imported later is not instrumented.
-    for module in pkgutil.iter_modules(readers.__path__, f"{readers.__name__}."):
-        importlib.import_module(module.name)
+    for package in (readers, crx_formats):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
 
 def main() -> None:

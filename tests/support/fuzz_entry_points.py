@@ -39,7 +39,8 @@ from crx_bundle.manifest import read_manifest
 from crx_serve.requests import SearchQuery, decode_body
 
 MAX_BYTES = 1_000_000
-# The extension of a format of each reader. New ones are added at the end: inputs hold the index.
+# The extension of a format of each reader. Inputs hold the number of an entry point: with a new
+# one, those of the parsers and the server in `fuzz/corpus/python` are numbered anew.
 EXTENSIONS = (
     ".txt", ".md", ".html", ".pdf", ".rtf", ".eml", ".mbox", ".msg", ".ipynb", ".csv", ".tsv",
     ".srt", ".vtt", ".jsonl", ".json", ".docx", ".pptx", ".xlsx", ".xls", ".ods", ".odt", ".odp",
