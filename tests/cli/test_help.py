@@ -118,7 +118,7 @@ def test_each_exit_code_is_a_line_of_a_terminal(crx: Crx) -> None:
         ("files", ["crx.toml", "seal.key", "trusted", "config.toml"]),
         ("models", ["llama:PATH", "onnx:FOLDER", "openvino:minilm"]),
         ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RANK_FUSION_RRF_K"]),
-        ("filters", ["lang=en,fr", "year>=2020", "ext=pdf", "format=markdown"]),
+        ("filters", ["lang=en,fr", "year>=2020", "ext=pdf", "type=markdown"]),
         ("search", ["Usage: crx search [OPTIONS] QUERY...", "--where"]),
     ],
 )
