@@ -225,3 +225,5 @@ def test_a_query_that_begins_with_a_dash_needs_two_dashes(
     assert crx("search", "--", text).code == 0
     assert """crx ask -- '""" in crx("ask", text).err
     assert crx("search", "krill", "--nonsense").err.endswith("crx search -- --nonsense\n")
+    assert crx("search", "-xrf", "option", "k v").err.endswith("-- -xrf option 'k v'\n")
+    assert crx("search", "-xrf", "option", "--json").err.endswith("crx search -- -xrf\n")
