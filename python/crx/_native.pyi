@@ -56,6 +56,7 @@ __all__ = [
     "is_aside",
     "is_source_code",
     "letter_scores",
+    "mend_filter",
     "outline",
     "page_text",
     "pdf_lines",
@@ -657,6 +658,13 @@ class PassageText:
     text: str
     lines: tuple[int, int]
     marks: str
+
+def mend_filter(where_: str) -> str:
+    """Return a filter, a JSON object, whose values are written as documents have them.
+
+    `ext` is without a dot, `lang` a code and `format` a name of a format; a part of a person's name
+    is a pattern. Raises `ValueError` if it is no object.
+    """
 
 def salvage(source: str, target: str, *, settings: dict[str, str]) -> dict[str, int]:
     """Take the intact rows of an index into the new folder `target`; `source` is only read.

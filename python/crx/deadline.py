@@ -21,9 +21,13 @@ _CURRENT: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
-def deadline(budget_s: float) -> Iterator[None]:
-    """Within the block, waits of this thread end with `BudgetSpent` after so many seconds."""
-    before = _CURRENT.set(_Deadline(time.monotonic() + budget_s, budget_s))
+def deadline(budget_s: float, *, began: float | None = None) -> Iterator[None]:
+    """Within the block, waits of this thread end with `BudgetSpent` after so many seconds.
+
+    They count from `began`, a time of `time.monotonic`, or from now on.
+    """
+    start = time.monotonic() if began is None else began
+    before = _CURRENT.set(_Deadline(start + budget_s, budget_s))
     try:
         yield
     finally:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from crx_remote.errors import TransientError
 
-# Seconds without output after which a person is told that the service is slow.
-SLOW_S = 3.0
+# Seconds without output after which a person is told that the service is slow: within five after
+# the command began, which takes up to three on a busy machine to send its first request.
+SLOW_S = 2.0
 
 
 class ServiceNotices:

@@ -80,6 +80,8 @@ class AccessPolicy:
     ) -> Refusal | None:
         """Return why a request is refused, or None; `query` is that of its URL."""
         host = headers.get("host", "")
+        if not host:
+            return Refusal(400, "the request has no Host header; have the proxy keep it")
         if not self._is_own(host):
             return Refusal(
                 400, f"{host[:100]}: not a name of this server; crx serve --allow-host adds one"

@@ -26,6 +26,7 @@ from crx.index.page_picture import draw_document_page
 from crx.ingest.page_values import PagePicture
 from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
+from crx.retrieve.likeness import search_like
 from crx.retrieve.operators import parse_pattern
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
@@ -189,6 +190,25 @@ class SearchService:
             files=tuple(files[: request.limit]),
             notes=(*found.notes, *describe_copies(every, passages)),
             timings_ms=found.timings_ms,
+        )
+
+    def search_like(
+        self, request: SearchQuery, document_id: str, start: int, end: int
+    ) -> SearchQuery:
+        """Return a search with the text of a passage as its query; raises `NotFound` without one.
+
+        What is found is in other documents. It is reranked only if `rerank` says so.
+        """
+        _, index, row = self.find_document(document_id)
+        found = search_like(index.store.text(row.doc)[start:end], uri=row.uri, where=request.where)
+        if not found.query:
+            raise NotFound(f"{document_id}: no text there; search again")
+        return msgspec.structs.replace(
+            request,
+            query=found.query,
+            where=dict(found.where),
+            without=[*request.without, *found.without],
+            rerank=bool(request.rerank),
         )
 
     def search_index(self, served: ServedIndex, request: SearchQuery) -> Result:

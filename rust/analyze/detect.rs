@@ -80,6 +80,25 @@ pub fn document_lang(text: &str, likely: &str) -> &'static str {
     }
 }
 
+/// Returns the ISO 639-1 code of a language by its name, in English or its own, or by its code of
+/// three letters, in any case.
+pub fn lang_code(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let is_named = |lang: &&Lang| {
+        [lang.eng_name(), lang.name(), lang.code()]
+            .map(str::to_lowercase)
+            .contains(&name)
+    };
+    match name.as_str() {
+        "chinese" => Some("zh"),
+        "norwegian" => Some("no"),
+        _ => Lang::all()
+            .iter()
+            .find(is_named)
+            .map(|lang| iso_639_1(*lang)),
+    }
+}
+
 fn iso_639_1(lang: Lang) -> &'static str {
     match lang {
         Lang::Epo => "eo",
@@ -158,6 +177,33 @@ fn iso_639_1(lang: Lang) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_language_is_known_by_its_names() {
+        let names = [
+            "English",
+            "FRANÇAIS",
+            "chinese",
+            "norwegian",
+            "deu",
+            "klingon",
+            "en",
+            "",
+        ];
+        assert_eq!(
+            names.map(lang_code),
+            [
+                Some("en"),
+                Some("fr"),
+                Some("zh"),
+                Some("no"),
+                Some("de"),
+                None,
+                None,
+                None
+            ]
+        );
+    }
 
     #[test]
     fn the_language_of_a_document_needs_evidence() {

@@ -28,7 +28,7 @@ mod script;
 mod terms;
 mod variants;
 
-pub use detect::{detect_lang, document_lang};
+pub use detect::{detect_lang, document_lang, lang_code};
 pub use query::{QueryAnalyzer, QueryTerm};
 pub use script::is_unspaced;
 

@@ -10,12 +10,14 @@ mod steps;
 pub use ignore::IgnorePatterns;
 
 use steps::{Step, Steps, class};
+use unicode_normalization::UnicodeNormalization;
 
 /// Characters of the longest pattern. The time of a match is bounded by it, since the longest path
 /// has 4,096 bytes.
 const MAX_CHARS: usize = 1000;
 
-/// A compiled glob: `*` and `?` match within a folder, `**` across folders.
+/// A compiled glob: `*` and `?` match within a folder, `**` across folders. Letters with accents
+/// match in both normal forms: a Mac decomposes them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Glob(Steps);
 
@@ -25,7 +27,7 @@ impl Glob {
     /// # Errors
     /// A message if a class is not closed, or if the pattern has more than 1,000 characters.
     pub fn new(pattern: &str) -> Result<Self, String> {
-        let chars: Vec<char> = pattern.chars().take(MAX_CHARS + 1).collect();
+        let chars: Vec<char> = pattern.nfc().take(MAX_CHARS + 1).collect();
         if chars.len() > MAX_CHARS {
             let start: String = chars[..20].iter().collect();
             return Err(format!("\"{start}...\": more than {MAX_CHARS} characters"));
@@ -66,6 +68,11 @@ impl Glob {
     /// Returns whether the whole text matches.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
+        self.matches_as_written(text)
+            || !text.is_ascii() && self.matches_as_written(&text.nfc().collect::<String>())
+    }
+
+    fn matches_as_written(&self, text: &str) -> bool {
         if !self.0.may_match(text) {
             return false;
         }
@@ -99,6 +106,10 @@ mod tests {
             ("[!a]x", "/x", false),
             ("[]]", "]", true),
             ("[a-]", "-", true),
+            ("*\u{e9}.md", "caf\u{e9}.md", true),
+            ("*\u{e9}.md", "cafe\u{301}.md", true),
+            ("*e\u{301}.md", "caf\u{e9}.md", true),
+            ("*e.md", "cafe\u{301}.md", false),
             ("*", "", true),
             ("", "", true),
             ("", "a", false),

@@ -580,7 +580,14 @@ fn salvage(
         .map_err(raise)
 }
 
+/// Returns a filter, a JSON object, with the values that a person writes as documents have them.
+#[pyfunction]
+fn mend_filter(where_: &str) -> PyResult<String> {
+    crate::store::mend_filter(where_).map_err(pyo3::exceptions::PyValueError::new_err)
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(mend_filter, module)?)?;
     module.add_function(wrap_pyfunction!(salvage, module)?)?;
     module.add_class::<Filter>()?;
     module.add_class::<DocumentRow>()?;

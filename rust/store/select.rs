@@ -24,7 +24,9 @@ impl Store {
     /// time of its file in UTC, such as `2024-05-31T08:00:00Z`) or a metadata name; of a list, one
     /// element must match. Numbers compare with numbers, texts with texts. `!=` is "not `=`": a
     /// document without the field matches. Of a path, a text with wildcards is a glob, and one
-    /// without a slash matches the end of the path: `*.md` is `**/*.md`.
+    /// without a slash matches the end of the path: `*.md` is `**/*.md`. Several globs are any of
+    /// them. `from` is the address of a sender, and the name in `author` beside it; `type` is
+    /// `format` for a document without a field of that name.
     ///
     /// # Errors
     ///
@@ -120,10 +122,11 @@ impl Condition<'_> {
             self.sql.push_str("NOT ");
         }
         let pattern = value.as_str().filter(|text| {
-            is_path(field) && (name == "glob" || name == "!=" && text.contains(WILDCARDS))
+            let is_pattern = name == "glob" || name == "!=" && text.contains(WILDCARDS);
+            is_pattern && (is_path(field) || is_person(field))
         });
         let (name, anywhere) = match pattern {
-            Some(pattern) if !pattern.contains('/') => {
+            Some(pattern) if is_path(field) && !pattern.contains('/') => {
                 ("glob", Some(Value::from(format!("**/{pattern}"))))
             }
             Some(_) => ("glob", None),
@@ -154,12 +157,8 @@ impl Condition<'_> {
             ("prefix", Value::String(text)) => {
                 self.test("type = 'text' AND instr(value, ?) = 1", text.clone());
             }
-            ("glob", Value::String(pattern)) => {
-                Glob::new(pattern).map_err(|fact| {
-                    format!("{fact}; use {{\"=\": ...}} for a text without wildcards")
-                })?;
-                self.test("type = 'text' AND crx_glob(?, value)", pattern.clone());
-            }
+            ("glob", Value::String(_)) => self.any_glob(std::slice::from_ref(value))?,
+            ("glob", Value::Array(patterns)) if !patterns.is_empty() => self.any_glob(patterns)?,
             ("in" | "<" | "<=" | ">" | ">=" | "prefix" | "glob", value) => {
                 return Err(format!("{name:?} does not accept {value}"));
             }
@@ -185,6 +184,15 @@ impl Condition<'_> {
                 "(SELECT 'text' AS type, strftime('%Y-%m-%dT%H:%M:%SZ', \
                  document.source_mtime_ns / 1000000000, 'unixepoch') AS value \
                  WHERE document.source_mtime_ns > 0)"
+            }
+            "from" => {
+                "(SELECT type, value FROM json_each(document.metadata, '$.from') \
+                 UNION ALL SELECT type, value FROM json_each(document.metadata, '$.author') \
+                 WHERE json_type(document.metadata, '$.from') IS NOT NULL)"
+            }
+            "type" => {
+                "json_each(document.metadata, iif(json_type(document.metadata, '$.type') IS NULL, \
+                 '$.format', '$.type'))"
             }
             name => {
                 // A quoted step of SQLite's JSON path has the form of a JSON string.
@@ -213,6 +221,22 @@ impl Condition<'_> {
     fn test(&mut self, sql: &str, param: String) {
         self.sql.push_str(sql);
         self.params.push(param);
+    }
+
+    /// Adds a match of any of some globs.
+    fn any_glob(&mut self, patterns: &[Value]) -> Checked {
+        self.sql.push_str("type = 'text' AND (false");
+        for pattern in patterns {
+            let pattern = pattern
+                .as_str()
+                .ok_or_else(|| format!("\"glob\" does not accept {pattern}"))?;
+            Glob::new(pattern).map_err(|fact| {
+                format!("{fact}; use {{\"=\": ...}} for a text without wildcards")
+            })?;
+            self.test(" OR crx_glob(?, value)", pattern.to_string());
+        }
+        self.sql.push(')');
+        Ok(())
     }
 
     /// Adds equality with any of the values, with one parameter for each type.
@@ -268,8 +292,13 @@ fn stored_operand(base: &Base, name: &str, value: &Value) -> Option<Value> {
     }
 }
 
-const WILDCARDS: [char; 3] = ['*', '?', '['];
+pub(super) const WILDCARDS: [char; 3] = ['*', '?', '['];
 
 fn is_path(field: &str) -> bool {
     matches!(field, "uri" | "source" | "path")
+}
+
+/// Returns whether a field names people, of whom a part of the name is enough.
+pub(super) fn is_person(field: &str) -> bool {
+    matches!(field, "author" | "from" | "to")
 }

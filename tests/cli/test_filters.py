@@ -51,7 +51,18 @@ def found(crx: Crx, *options: str) -> set[str]:
         ("path!=notes/old", {"spring.md", "mail.eml"}),
         ("path!=*.md", {"autumn.txt", "mail.eml"}),
         ("ext=.MD", {"spring.md"}),
+        ("ext=*.md,.TXT", {"spring.md", "autumn.txt"}),
+        ("lang=english", {"spring.md", "autumn.txt", "mail.eml"}),
+        ("lang=french,German", set()),
+        ("kind=Prose", {"spring.md", "autumn.txt", "mail.eml"}),
+        ("format=md", {"spring.md"}),
+        ("type=.MD", {"spring.md"}),
+        ("type=mail,txt", {"autumn.txt", "mail.eml"}),
+        ("type=pdf", set()),
         ("from=ZOFIA", {"mail.eml"}),
+        ("from=nowak", {"mail.eml"}),
+        ("from=ole,nowak", {"mail.eml"}),
+        ("from!=nowak", {"spring.md", "autumn.txt"}),
         ("author=nowak", {"mail.eml"}),
         ("to=ole@", {"mail.eml"}),
         ("from=[", set()),
@@ -84,7 +95,8 @@ def test_a_time_that_is_none_is_refused(text: str) -> None:
 def test_a_field_or_value_that_no_document_has_is_told_with_the_right_one(crx: Crx) -> None:
     for condition, told in {
         "mtime>=2024": 'no document has the field "mtime"; did you mean modified?',
-        "lang=english": "no document has lang=english; there are en",
+        "lang=French": "no document has lang=fr; there are en",
+        "type=pdf": "no document meets the filter",
     }.items():
         done = crx("search", "dredger", "--where", condition)
         assert (done.code, done.err) == (1, f"crx: nothing found: {told}\n")
@@ -99,6 +111,10 @@ def test_a_name_is_found_in_either_normal_form(
     (tmp_path / "d" / stored).write_text("The dredger budget.", encoding="utf-8")
     crx("index", "d", "-q", "--embedder", "none")
     typed = "d/" + unicodedata.normalize("NFC", stored)
+    for form in ("NFC", "NFD"):
+        for glob in ("*übersicht.md", "d/[üÜ]*.md", f"{tmp_path}/**/Übersicht.*"):
+            written = unicodedata.normalize(form, glob.replace("*ü", "*Ü"))
+            assert found(crx, "--where", f"path={written}") == {stored}, written
     assert found(crx, "--where", f"path={typed}") == {stored}
     assert crx("show", typed).code == 0
     assert crx("remove", typed).out == ".crx: 1 document removed\n"

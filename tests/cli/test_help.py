@@ -118,7 +118,7 @@ def test_each_exit_code_is_a_line_of_a_terminal(crx: Crx) -> None:
         ("files", ["crx.toml", "seal.key", "trusted", "config.toml"]),
         ("models", ["llama:PATH", "onnx:FOLDER", "openvino:minilm"]),
         ("environment", [each.name for each in ENVIRONMENT] + ["CRX_RANK_FUSION_RRF_K"]),
-        ("filters", ["lang=en,fr", "year>=2020", "ext=pdf", "format=markdown"]),
+        ("filters", ["lang=en,fr", "year>=2020", "ext=pdf", "type=markdown"]),
         ("search", ["Usage: crx search [OPTIONS] QUERY...", "--where"]),
     ],
 )
@@ -225,3 +225,5 @@ def test_a_query_that_begins_with_a_dash_needs_two_dashes(
     assert crx("search", "--", text).code == 0
     assert """crx ask -- '""" in crx("ask", text).err
     assert crx("search", "krill", "--nonsense").err.endswith("crx search -- --nonsense\n")
+    assert crx("search", "-xrf", "option", "k v").err.endswith("-- -xrf option 'k v'\n")
+    assert crx("search", "-xrf", "option", "--json").err.endswith("crx search -- -xrf\n")

@@ -53,6 +53,28 @@ def test_a_passage_of_the_last_search_opens_by_its_number(crx: Crx, opened: list
 
 
 @pytest.mark.usefixtures("terminal")
+def test_a_search_for_what_is_like_a_passage_of_the_last_search(crx: Crx, docs: Path) -> None:
+    (docs / "song.md").write_text("Humpback whales sing; blue whales eat krill.", encoding="utf-8")
+    crx("index", docs, "-q")
+    assert crx("search", "eat krill").out.startswith("1. docs/song.md")
+    like = crx("search", "--like", 1, "--files-only")
+    assert like == Done(0, "docs/whales.md\ndocs/bread.md\n", "")
+    assert crx("search", "--like", 1).out.startswith("1. docs/whales.md")
+    assert crx("search", "--like", 1).out.startswith("1. docs/song.md")
+    assert crx("search", "--like", 9).err.startswith("crx: 9: no passage of the last search")
+    assert crx("search", "--like", 1, "krill").err == (
+        "crx: --like stands instead of a query; leave out QUERY and -i\n"
+    )
+    crx("remove", docs / "song.md")
+    crx("search", "krill")
+    (docs / "whales.md").unlink()
+    crx("index", docs, "-q")
+    assert crx("search", "--like", 1).err == (
+        "crx: docs/whales.md: has changed since; search again\n"
+    )
+
+
+@pytest.mark.usefixtures("terminal")
 def test_a_file_of_an_archive_in_an_archive_opens_the_outer(
     crx: Crx, docs: Path, opened: list[object]
 ) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from surveys import SETTINGS, contexts_by_chunk, survey
 
 import crx
+from crx import context_registry
 from crx.cli import run
 from crx.context.report import ContextProgress
 from crx.errors import ModelError, UsageError
@@ -125,6 +128,20 @@ def test_a_time_budget_stops_the_run_and_the_next_run_continues(index: crx.Index
     rest = index.contextualize("fake:")
     assert sum(rest.made.values()) + sum(some.made.values()) == some.chunks
     assert rest.coverage == 1.0
+
+
+def test_a_time_budget_begins_before_anything_is_loaded(
+    index: crx.Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, clock = context_registry.load_router, time.monotonic
+
+    def load_for_an_hour(*given: Any, **named: Any) -> object:
+        monkeypatch.setattr("time.monotonic", lambda: clock() + 3600)
+        return load(*given, **named)
+
+    monkeypatch.setattr("crx.context_registry.load_router", load_for_an_hour)
+    some = index.contextualize("fake:", budget="20m")
+    assert (some.stopped, some.made) == ("the budget of 1200 s is spent", {"ok": 1})
 
 
 def test_coverage_below_the_minimum_is_an_error(index: crx.Index) -> None:

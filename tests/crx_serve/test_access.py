@@ -39,6 +39,15 @@ def test_a_name_that_leads_here_and_is_not_ours_is_refused(host: str) -> None:
     assert status(LOOPBACK, host=host) == 400
 
 
+def test_a_request_whose_name_a_proxy_took_away_is_told_so() -> None:
+    refusal = LOOPBACK.refuse("GET", "/", Headers({}))
+    assert refusal
+    assert (refusal.status, refusal.message) == (
+        400,
+        "the request has no Host header; have the proxy keep it",
+    )
+
+
 def test_a_name_that_is_allowed_is_answered() -> None:
     assert status(OPEN, host="search.example.org", authorization=f"Bearer {TOKEN}") == 0
     assert status(OPEN, host="192.168.1.2:8000", authorization=f"Bearer {TOKEN}") == 0

@@ -57,7 +57,7 @@ OTHER = {
     "codes": {"_CHUNKS", "_LONGEST", "_LONGEST_GROUP", "_MOST_GROUPS", "_SHORTEST"},
     "exclusion": {"_DEEPER", "_DEEPEST", "_OPTION_DEPTH"},
     "hits": {"NAMED_COPIES", "RELEVANT_SHARE"},
-    "mended_filter": {"_LONGEST_NAME"},
+    "likeness": {"_CHARS"},
     "operators": {"_SHOWN_CHARS", "_SHOWN_TEXTS"},
     "recency": {"_DAY_S"},
     "query_language": {"SEVERAL"},

@@ -268,13 +268,14 @@ def _near_option(error: click.NoSuchOption) -> str:
 
 
 def _text_with_dash(command: click.Command, arguments: list[str]) -> str:
-    """Return the argument that looks like free text and begins with "-", "" if there is none."""
+    """Return the arguments from the first on that looks like text with a dash, "" without one."""
     if "--" in arguments or not _FREE_TEXT.intersection(p.name for p in command.params if p.name):
         return ""
     known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
-    for argument in arguments:
+    for at, argument in enumerate(arguments):
         if argument.startswith("-") and argument.partition("=")[0] not in known:
-            return shlex.quote(argument)
+            rest = arguments[at + 1 :]
+            return shlex.join([argument, *([] if any(each[:1] == "-" for each in rest) else rest)])
     return ""
 
 

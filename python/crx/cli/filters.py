@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 HELP = """\
 --where FIELD=VALUE keeps the documents for which the condition holds; several must all hold.
 
-  lang=en                 the document's language, as an ISO 639-1 code
+  lang=en                 the document's language, as an ISO 639-1 code or by its name
   lang=en,fr              any of several values
   path=docs               a folder and all below it, from the current folder
   path='docs/**/*.md'     files that match a glob; '*.md' matches in every folder
   path!=docs/old          all but a folder or a glob
   ext=pdf                 the file's suffix
-  format=markdown         the format that the file was read as
+  type=markdown           the format that the file was read as, by its name or extension
   from=zofia              a part of a mail's sender, of to or of author, in any case
   modified>=2024-05-31    the time of the file, in UTC; --since 30d and --before 2024 are shorter
   year>=2020              comparison: =, !=, <, <=, >, >=
 
 Fields are lang, kind (code, prose or data), title, path, uri, source (the uri without its
-#fragment), ext, format, modified and the metadata of a document, such as year or tag. Numbers
+#fragment), ext, format, type, modified and the metadata of a document, such as year or tag. Numbers
 compare with numbers, true and false with booleans.\
 """
 

@@ -18,11 +18,16 @@ from crx.types import Passage
 
 
 class LastHit(NamedTuple):
-    """A passage: where its index is, the URI of its document, and its line if that has lines."""
+    """A passage: where its index is, the URI of its document, and its line if that has lines.
+
+    `start` and `end` are those of its best chunk in the text.
+    """
 
     location: str
     uri: str
     line: int | None
+    start: int = 0
+    end: int = 0
 
 
 def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> None:
@@ -32,6 +37,8 @@ def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> Non
             index if is_engine_address(index) else os.path.abspath(index),
             each.uri,
             answering_line(each),
+            each.hits[0].start,
+            each.hits[0].end,
         )
         for each, index in zip(passages, indexes, strict=True)
     ]

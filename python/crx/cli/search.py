@@ -15,7 +15,7 @@ import click
 
 from crx.cli.file_list import SHOWN_FILES, as_file_object, file_rows, print_files
 from crx.cli.filters import parse_where, parse_window
-from crx.cli.last_search import remember_hits
+from crx.cli.last_search import LastHit, find_hit, remember_hits
 from crx.cli.locations import file_lines, location_lines
 from crx.cli.options import (
     index_option,
@@ -26,7 +26,7 @@ from crx.cli.options import (
     time_options,
     where_option,
 )
-from crx.cli.output import print_hint, print_note, to_json
+from crx.cli.output import display_path, print_hint, print_note, to_json
 from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.value_completion import complete_query
@@ -35,6 +35,7 @@ from crx.config import resolve
 from crx.errors import UsageError
 from crx.index.socket_paths import own_sockets
 from crx.plugins import load_shipped
+from crx.retrieve.likeness import search_like
 from crx.retrieve.operators import Match, QueryPattern, matched_text, parse_pattern
 from crx.retrieve.query_fields import FieldQuery, split_fields
 from crx.show.copies import fold_copies
@@ -65,6 +66,13 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
     "Ctrl-O its original.",
 )
 @click.option("-g", "everywhere", is_flag=True, help='Search all indexes that "crx list" lists.')
+@click.option(
+    "--like",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead of QUERY: passages of other documents that are like the N-th of the last search "
+    "on a terminal.",
+)
 @click.option(
     "-n",
     "count",
@@ -173,6 +181,7 @@ def command(
     folder: str | None,
     interactive: bool,
     everywhere: bool,
+    like: int | None,
     count: int | None,
     more: bool,
     full: bool,
@@ -220,13 +229,18 @@ def command(
         )
         return where or None
 
-    if not words and not interactive:
+    if like is not None and (words or interactive or match):
+        raise UsageError("--like stands instead of a query; leave out QUERY and -i")
+    if not words and not interactive and like is None:
         raise UsageError('QUERY is missing; crx search "QUESTION", or crx search -i')
     if everywhere and (folder or interactive):
         raise UsageError("-g searches all indexes; leave out --index and -i")
     if interactive and (count or more or full or explain or form != "text"):
         raise UsageError("-i shows a list; leave out -n, --more, --full, --explain and --format")
-    index_path = None if everywhere else searchable_index(folder)
+    hit = find_hit(like) if like is not None else None
+    index_path: Path | str | None = None
+    if not everywhere:
+        index_path = hit.location if hit and folder is None else searchable_index(folder)
     flags = {"rank.rerank.ms": rerank_ms, "rank.rerank.min_relevance": min_relevance}
     given = {name: value for name, value in flags.items() if value is not None}
     settings = {**parse_settings(assignments), **given}
@@ -247,6 +261,11 @@ def command(
         "match": match or "words",
         "without": list(without),
     }
+    if hit:
+        found = search_like(_read_text(hit, settings), uri=hit.uri, where=where_of(fields))
+        fields = FieldQuery(found.query)
+        left_out = [*without, *found.without]
+        arguments |= {"where": found.where, "without": left_out, "rerank": bool(rerank)}
     if interactive:
 
         def arguments_of(query: str) -> dict[str, Any]:
@@ -340,6 +359,16 @@ def search_here(
     """Search an index in this process."""
     with _open(index_path, settings) as index:
         return index.run(_request(query=query, **arguments))
+
+
+def _read_text(hit: LastHit, settings: Mapping[str, object]) -> str:
+    """Return the text of the best chunk of a passage; raises `UsageError` if it is gone."""
+    with _open(hit.location, settings) as index:
+        row = index.store.document(hit.uri)
+        text = index.store.text(row.doc)[hit.start : hit.end] if row else ""
+    if not text.strip():
+        raise UsageError(f"{display_path(hit.uri)}: has changed since; search again")
+    return text
 
 
 def _open(index_path: Path | str, settings: Mapping[str, object]) -> IndexReader:

@@ -68,7 +68,7 @@ def command(
         raise UsageError("--mark, --output and --open are of use only with --page LABEL")
     index_path: str | Path
     if folder is None and _HIT.fullmatch(uri):
-        index_path, uri, _ = find_hit(int(uri))
+        index_path, uri, *_ = find_hit(int(uri))
     else:
         index_path = existing_index(folder)
     with open_reader(index_path) as index:

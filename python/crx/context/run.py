@@ -86,6 +86,7 @@ class _ContextRequest:
 class ContextRun:
     """One run that gives the chunks of a store contexts; the caller holds the writer's lock.
 
+    `seconds` is its budget, from `began` on, a time of `time.monotonic`, or from the first request.
     `max_rejected` is the share of the first `_TRIAL_CHUNKS` contexts above which the run stops.
     With `retry_rejected`, contexts that were rejected in earlier runs are asked for again.
     `archive` gets each context that was stored, and those of earlier runs that it lacks. `workers`
@@ -102,6 +103,7 @@ class ContextRun:
         embedder: Embedder,
         router: ContextRouter,
         seconds: float = math.inf,
+        began: float | None = None,
         max_rejected: float = _MAX_REJECTED,
         retry_rejected: bool = False,
         archive: ContextArchive | None = None,
@@ -117,6 +119,7 @@ class ContextRun:
         self._embedder = embedder
         self._router = router
         self._seconds = seconds
+        self._began = began
         self._max_rejected = max_rejected
         self._retry_rejected = retry_rejected
         self._archive = archive
@@ -154,7 +157,7 @@ class ContextRun:
         self._begun = self._published = time.monotonic()
         stopped = ""
         try:
-            with self._pending_jobs(), deadline(self._seconds):
+            with self._pending_jobs(), deadline(self._seconds, began=self._began):
                 self._contextualize(pending)
         except BudgetSpent as spent:
             stopped = str(spent)

@@ -28,7 +28,6 @@ class AnsweringIndex(IndexReader):
         where: Where | None = None,
     ) -> QuotedPassages:
         """Return the prompt that asks for an answer from the passages that `search` finds."""
-
         result = self.search(question, k=k, window=window, where=where)
         passages = leave_out_copies(result.passages, query=question)
         notes = (*result.notes, *describe_copies(result.passages, passages))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -215,6 +216,8 @@ class Index(AnsweringIndex):
         # Imported here: `crx index` looks at unchanged files in less time than this takes.
         from crx.context.run import ContextRun
 
+        # What is loaded takes time of the budget, too.
+        began = time.monotonic()
         limit = parse_budget(budget) if budget else Budget()
         with contextlib.ExitStack() as stack:
             # First: beside another writer no model is loaded.
@@ -244,6 +247,7 @@ class Index(AnsweringIndex):
                 embedder=embedder,
                 router=router,
                 seconds=limit.seconds,
+                began=began,
                 retry_rejected=retry_rejected,
                 archive=stack.enter_context(ContextArchive(self.path)),
                 workers=pool,

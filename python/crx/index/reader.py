@@ -31,10 +31,10 @@ from crx.ingest.paths import candidate_uris
 from crx.per_process import PerProcess
 from crx.plugins import is_engine_address, load_shipped, without_password
 from crx.protocols import Embedder, Reranker
-from crx.retrieve.mended_filter import mend_filter
-from crx.retrieve.request import SearchRequest, Where
+from crx.retrieve.likeness import search_like
+from crx.retrieve.request import SearchRequest, Where, mend_filter
 from crx.show.marks import read_marks
-from crx.types import LEGS, Document, Leg, Note, Result, Status, Window
+from crx.types import LEGS, Document, Hit, Leg, Note, Passage, Result, Status, Window
 
 if TYPE_CHECKING:
     from crx.retrieve.operators import Match
@@ -142,8 +142,9 @@ class IndexReader:
 
     def search(
         self,
-        query: str,
+        query: str = "",
         *,
+        like: Passage | Hit | None = None,
         k: int | None = None,
         window: Window = "auto",
         budget_tokens: int | None = None,
@@ -157,6 +158,8 @@ class IndexReader:
     ) -> Result:
         """Return the passages that answer a query, best first.
 
+        With `like` instead of a query, they are those of other documents that are like a passage
+        which was found, by words and by vectors; they are reranked only if `rerank` says so.
         `window` is "auto" (the stretches worth most, within `budget_tokens` together), "grow"
         (each hit up to `window_tokens`), or how many chunks to add on each side.
         `where` filters documents: {"lang": "en"}, {"year": {">=": 2020}}, {"path": "/docs/**"};
@@ -180,6 +183,12 @@ class IndexReader:
         that is not valid (see `SearchRequest`), `ModelError` for a reranker that cannot be loaded,
         `UsageError` for a `min_relevance` without one.
         """
+        if like is not None:
+            if query:
+                raise ValueError("search for a query or like a passage, not both")
+            hit = like.hits[0] if isinstance(like, Passage) else like
+            query, where, left_out = search_like(hit.text, uri=hit.uri, where=where)
+            rerank, without = bool(rerank), (*without, *left_out)
         request = SearchRequest(
             query=query,
             k=k,

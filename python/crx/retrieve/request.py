@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 import orjson
 
+from crx import _native
 from crx.errors import UsageError
-from crx.retrieve.mended_filter import mend_filter
 from crx.retrieve.operators import (
     MATCHES,
     Match,
@@ -74,7 +74,6 @@ class SearchRequest:
                 raise ValueError(f'budget_tokens needs window="auto", not window={self.window!r}')
             _check_count("budget_tokens", self.budget_tokens, least=1)
         if self.where is not None:
-            _check_where(self.where)
             object.__setattr__(self, "where", mend_filter(self.where))
         _check_legs(self.legs)
 
@@ -116,13 +115,15 @@ def _check_count(name: str, value: object, *, least: int) -> None:
         raise ValueError(f"{name} must be at most {MAX_COUNT}, not {count}")
 
 
-def _check_where(where: object) -> None:
+def mend_filter(where: object) -> Where:
+    """Return a filter with its values as documents have them; raises `ValueError`."""
     if not isinstance(where, Mapping):
         raise ValueError(f"where must map fields to conditions, not {type(where).__name__}")
     try:
-        orjson.dumps(where)
+        mended: Where = orjson.loads(_native.mend_filter(orjson.dumps(where).decode()))
     except TypeError as error:
         raise ValueError(f"where holds a value that JSON has no form for: {error}") from None
+    return mended
 
 
 def _check_legs(legs: Sequence[object]) -> None:

@@ -16,6 +16,7 @@ from crx_engines.engine.protocol import Conditions, StoredDocument
 Scalar: TypeAlias = str | int | float
 
 _PATHS = ("uri", "source", "path")
+_PEOPLE = ("author", "from", "to")
 _OPERATORS = "=, !=, <, <=, >, >=, prefix, glob, in"
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _SOURCE_PART = re.compile(r"#[^#]*\Z")
@@ -49,15 +50,15 @@ class Prefixed:
 
 @dataclass(frozen=True, slots=True)
 class Globbed:
-    """Some element of the field is a text that the whole of a glob matches, or none is."""
+    """Some element of the field is a text that one of some globs matches as a whole, or none is."""
 
     field: str
-    pattern: str
+    patterns: tuple[str, ...]
     is_negated: bool = False
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches a text."""
-        return compile_glob(self.pattern).matches(text)
+        """Return whether a pattern matches a text."""
+        return any(compile_glob(each).matches(text) for each in self.patterns)
 
 
 FilterTest: TypeAlias = AnyOf | Ordered | Prefixed | Globbed
@@ -90,13 +91,21 @@ def _meets_all(document: StoredDocument, tests: Sequence[FilterTest]) -> bool:
 def elements_of(
     uri: str, title: str, lang: str, kind: str, metadata: str
 ) -> dict[str, list[object]]:
-    """Return the elements of each field of a document: one, or those of a list or an object."""
+    """Return the elements of each field of a document: one, or those of a list or an object.
+
+    `from` has the author beside the address of the sender; `type` is `format` without a field of
+    that name.
+    """
     fields: dict[str, list[object]] = {}
     for name, value in orjson.loads(metadata).items():
         if isinstance(value, Mapping):
             fields[name] = list(value.values())
         else:
             fields[name] = value if isinstance(value, list) else [value]
+    if "format" in fields:
+        fields.setdefault("type", fields["format"])
+    if "from" in fields:
+        fields["from"] = [*fields["from"], *fields.get("author", ())]
     source = _SOURCE_PART.sub("", uri)
     columns = {"uri": uri, "title": title, "lang": lang, "kind": kind, "source": source}
     return {**fields, **{name: [value] for name, value in columns.items()}}
@@ -129,15 +138,15 @@ def _operators(field: str, wanted: object) -> list[tuple[str, object]]:
         return list(wanted.items())
     if isinstance(wanted, list | tuple):
         return [("in", list(wanted))]
-    return [("glob" if _is_pattern(field, wanted) else "=", wanted)]
+    return [("glob" if field in _PATHS and _has_wildcards(wanted) else "=", wanted)]
 
 
-def _is_pattern(field: str, wanted: object) -> bool:
-    return field in _PATHS and isinstance(wanted, str) and any(sign in wanted for sign in "*?[")
+def _has_wildcards(wanted: object) -> bool:
+    return isinstance(wanted, str) and any(sign in wanted for sign in "*?[")
 
 
 def _parse(field: str, name: str, value: object) -> FilterTest:
-    if name == "!=" and _is_pattern(field, value):
+    if name == "!=" and field in (*_PATHS, *_PEOPLE) and _has_wildcards(value):
         return replace(_parse_glob(field, value), is_negated=True)
     if name in ("=", "!="):
         return AnyOf(field, (_scalar(field, value),), is_negated=name == "!=")
@@ -149,6 +158,10 @@ def _parse(field: str, name: str, value: object) -> FilterTest:
         return Prefixed(field, value)
     if name == "glob" and isinstance(value, str):
         return _parse_glob(field, value)
+    if name == "glob" and isinstance(value, list | tuple) and value:
+        found = [_parse_glob(field, each) for each in value if isinstance(each, str)]
+        if len(found) == len(value):
+            return Globbed(field, tuple(glob for each in found for glob in each.patterns))
     if name in (*_ORDER, "in", "prefix", "glob"):
         _refuse(field, f'"{name}" does not accept {orjson.dumps(value).decode()}')
     fact = f'no operator "{name}"; the operators are {_OPERATORS}'
@@ -163,7 +176,7 @@ def _parse_glob(field: str, pattern: object) -> Globbed:
         compile_glob(anywhere)
     except ValueError as error:
         _refuse(field, f'{error}; use {{"=": ...}} for a text without wildcards')
-    return Globbed(field, anywhere)
+    return Globbed(field, (anywhere,))
 
 
 def _scalar(field: str, value: object) -> Scalar:

@@ -44,6 +44,11 @@ _FILTERS: tuple[dict[str, Any] | None, ...] = (
     {"uri": {"glob": "*.md"}},
     {"uri": {"!=": "notes/*"}},
     {"title": {"<": "Note 2"}},
+    {"title": {"glob": ["*1", "*3"]}},
+    {"from": {"glob": "**[oO]la**"}},
+    {"from": {"!=": "**ola**"}},
+    {"type": ["memo", "text"]},
+    {"type": {"!=": "markdown"}},
     {"absent": {"!=": 1}},
     {"absent": 1},
 )
@@ -53,6 +58,8 @@ _INVALID: tuple[dict[str, Any], ...] = (
     {"year": {"<": True}},
     {"uri": "notes/[a"},
     {"year": None},
+    {"title": {"glob": []}},
+    {"title": {"glob": ["*", 1]}},
 )
 
 

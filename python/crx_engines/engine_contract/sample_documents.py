@@ -35,7 +35,15 @@ def make_documents() -> list[StoredDocument]:
             title=f"Note {at}",
             lang="en",
             paragraphs=_PARAGRAPHS[at:] + _PARAGRAPHS[:at],
-            metadata={"year": 2010 + at, "tags": ["page", f"n{at % 3}"], "draft": at % 2 == 0},
+            metadata={
+                "year": 2010 + at,
+                "tags": ["page", f"n{at % 3}"],
+                "draft": at % 2 == 0,
+                "author": ["Ola Nord", "Kim West"][at % 2],
+                "format": "markdown" if at else "text",
+                **({"type": "memo"} if at == 1 else {}),
+                **({"from": f"{at}@example.org"} if at < 3 else {}),
+            },
         )
         for at in range(4)
     ]

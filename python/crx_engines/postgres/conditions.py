@@ -47,12 +47,20 @@ class SqlCondition:
         """Return the values of a field: one, or each element of a list."""
         if field in _COLUMNS:
             return f"(SELECT to_jsonb({_COLUMNS[field]}))"
+        if field == "from":
+            author = f"{self._field_elements('author')} AND jsonb_exists(document.fields, 'from')"
+            return f"({self._field_elements(field)} UNION ALL {author})"
+        return f"({self._field_elements(field)})"
+
+    def _field_elements(self, field: str) -> str:
         value = f"document.fields -> {self._bind(field)}::text"
+        if field == "type":
+            value = f"coalesce({value}, document.fields -> 'format')"
         elements = f"CASE jsonb_typeof({value}) WHEN 'array' THEN {value}"
         inner = f"WHEN 'object' THEN jsonb_path_query_array({value}, '$.*')"
         return (
-            f"(SELECT jsonb_array_elements({elements} {inner} WHEN NULL THEN '[]' "
-            f"ELSE jsonb_build_array({value}) END) WHERE {value} IS NOT NULL)"
+            f"SELECT jsonb_array_elements({elements} {inner} WHEN NULL THEN '[]' "
+            f"ELSE jsonb_build_array({value}) END) WHERE {value} IS NOT NULL"
         )
 
     def _element_test(self, test: FilterTest) -> str:
@@ -63,7 +71,7 @@ class SqlCondition:
         if isinstance(test, Prefixed):
             return f"{is_text} AND starts_with({text}, {self._bind(test.prefix)}::text)"
         if isinstance(test, Globbed):
-            expression = self._bind(f"^(?:{glob_expression(test.pattern)})$")
+            expression = self._bind(f"^(?:{'|'.join(map(glob_expression, test.patterns))})$")
             return f"{is_text} AND {text} ~ {expression}::text"
         return self._order_test(test, text=text, is_text=is_text)
 

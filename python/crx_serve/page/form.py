@@ -15,6 +15,7 @@ from crx_serve.requests import MAX_HITS, MAX_QUERY_CHARS, AskQuery, Filter, Sear
 CHUNKS = 20
 
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
+_SPAN = re.compile(r"(.{1,200}):([0-9]{1,9})-([0-9]{1,9})")
 _WILDCARD = re.compile(r"[*?\[]")
 _SPECIAL = re.compile(r"[*?\[\]\\]")
 
@@ -23,10 +24,12 @@ _SPECIAL = re.compile(r"[*?\[\]\\]")
 class SearchForm:
     """A query and its filters as they stand in the form; "" is a filter that is not set.
 
-    A relative path in the query starts in the folder `here`.
+    A relative path in the query starts in the folder `here`. `like` is a passage, as ID:START-END,
+    whose like is searched for instead of a query.
     """
 
     query: str = ""
+    like: str = ""
     index: str = ""
     path: str = ""
     format: str = ""
@@ -64,7 +67,7 @@ class SearchForm:
         return found
 
     def search(self, *, rerank: bool | None = None) -> SearchQuery:
-        """Return the search that the form asks for; `rerank` is as for `Index.search`."""
+        """Return the search for the query of the form; `rerank` is as for `Index.search`."""
         return SearchQuery(
             query=self.text,
             index=self.index,
@@ -72,6 +75,17 @@ class SearchForm:
             k=None if self.count == CHUNKS else self.count,
             rerank=rerank,
         )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is searched for."""
+        return not (self.query or self.like)
+
+    def liked(self) -> tuple[str, int, int]:
+        """Return the document and the span of the passage of `like`."""
+        found = _SPAN.fullmatch(self.like)
+        assert found, "the form was read"
+        return found[1], int(found[2]), int(found[3])
 
     def question(self) -> AskQuery:
         """Return the question that the form asks."""
@@ -83,6 +97,7 @@ class SearchForm:
             path,
             {
                 "q": self.query,
+                "like": self.like,
                 "index": self.index,
                 "path": self.path,
                 "type": self.format,
@@ -99,11 +114,15 @@ class SearchForm:
 
     def with_query(self, query: str) -> SearchForm:
         """Return the same filters with another query."""
-        return replace(self, query=query, count=CHUNKS)
+        return replace(self, query=query, like="", count=CHUNKS)
+
+    def with_like(self, document_id: str, start: int, end: int) -> SearchForm:
+        """Return the same filters for what is like a passage."""
+        return replace(self, query="", like=f"{document_id}:{start}-{end}", count=CHUNKS)
 
     def without_filters(self) -> SearchForm:
         """Return the form with its query alone."""
-        return SearchForm(query=self.query)
+        return SearchForm(query=self.query, like=self.like)
 
     def with_filter(self, name: str, value: str) -> SearchForm:
         """Return the form with a value of a filter, named as its field; "" takes it away."""
@@ -128,8 +147,12 @@ def read_form(given: Mapping[str, str]) -> SearchForm:
     query = given.get("q", "").strip()
     if len(query) > MAX_QUERY_CHARS:
         raise UsageError(f"the query has {len(query):,} characters; at most {MAX_QUERY_CHARS:,}")
+    like = given.get("like", "") if not query else ""
+    if like and not _SPAN.fullmatch(like):
+        raise UsageError(f"like={like[:60]}: want the passage of a link, as ID:START-END")
     return SearchForm(
         query=query,
+        like=like,
         index=given.get("index", ""),
         path=given.get("path", "").strip(),
         format=given.get("type", ""),

@@ -64,6 +64,7 @@ class _ShownPassage:
     """A passage as `results.html` shows it."""
 
     url: str
+    like_url: str
     location: str
     copies: int
     trail: Sequence[str]
@@ -120,6 +121,7 @@ def render_results(
             passages,
             row=rows.get(passages[0].id),
             form=form,
+            query=found.query,
             names_index=len(service.names) > 1,
             first_rows=_FIRST_ROWS if not rank else _ROWS,
         )
@@ -186,6 +188,7 @@ def _show_document(
     *,
     row: _native.DocumentRow | None,
     form: SearchForm,
+    query: str,
     names_index: bool,
     first_rows: int,
 ) -> _ShownDocument:
@@ -196,7 +199,8 @@ def _show_document(
     shown = [
         _show_passage(
             each,
-            query=form.text,
+            form=form,
+            query=query,
             lang=lang,
             rows=_ROWS if at else first_rows,
             is_markdown=format_ == "markdown",
@@ -231,12 +235,13 @@ def _fewer_words(query: str) -> list[str]:
 
 
 def _show_passage(
-    found: FoundPassage, *, query: str, lang: str, rows: int, is_markdown: bool
+    found: FoundPassage, *, form: SearchForm, query: str, lang: str, rows: int, is_markdown: bool
 ) -> _ShownPassage:
     best = found.hits[0]
     return _ShownPassage(
         # The chunk that answers, without the text around it that the passage has besides.
-        url=document_url(found.id, start=best.start, end=best.end, query=query),
+        url=document_url(found.id, start=best.start, end=best.end, query=form.text),
+        like_url=form.with_like(found.id, best.start, best.end).url(),
         location=describe_location(found),
         copies=found.copies,
         trail=_trail(found),

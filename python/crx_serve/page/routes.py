@@ -109,7 +109,7 @@ class _PageRoutes:
     def search(self, request: Request) -> Markup:
         """Render the page of a search, which waits for a click if another site asked for it."""
         form = self._read_form(request)
-        waits = form.query and is_from_elsewhere(request.headers)
+        waits = not form.is_empty and is_from_elsewhere(request.headers)
         results = render("unasked.html", {"form": form}) if waits else self._results(form)
         title = f"{form.query} - crx" if form.query else "crx"
         main = (self._form(form), results, render("no_preview.html", {}))
@@ -193,9 +193,12 @@ class _PageRoutes:
 
     def _results(self, form: SearchForm, *, is_quick: bool = False) -> Markup:
         """Return what is below the form: passages, or what is here if nothing is searched for."""
-        if not form.query:
+        if form.is_empty:
             return self._home(form)
-        found = self._service.search(form.search(rerank=False if is_quick else None))
+        request = form.search(rerank=False if is_quick else None)
+        if form.like:
+            request = self._service.search_like(request, *form.liked())
+        found = self._service.search(request)
         return render_results(form, found, service=self._service, is_quick=is_quick)
 
     def _home(self, form: SearchForm) -> Markup:

@@ -95,6 +95,21 @@ def test_a_search_without_a_script_shows_passages_with_the_words_of_the_query(pa
     assert 'value="what do whales eat"' in html
 
 
+def test_a_link_of_a_passage_finds_what_is_like_it_in_other_documents(page: Client) -> None:
+    found = Elements(get(page, "/?q=what+do+whales+eat"))
+    own, url = found.links("open")[0], found.links("like")[0]
+    document = own.partition("/documents/")[2].partition("?")[0]
+    assert re.fullmatch(rf"/\?like={document}%3A\d+-\d+", url)
+    html = get(page, url)
+    assert "like the chosen one" in html
+    shown = Elements(html).links("open")
+    assert shown
+    assert not [each for each in shown if document in each]
+    for bad in ("x", "x:1-", f"{document}:1-2-3"):
+        assert page.get(f"/?like={bad}").status == 400, bad
+    assert page.get("/?like=library-1-00000000:0-9").status == 404
+
+
 def test_every_answer_forbids_foreign_and_inline_scripts(page: Client) -> None:
     for path in (
         "/",

@@ -11,7 +11,7 @@ from crx.retrieve.search_state import Search
 from crx.types import Note
 
 # What fields are called elsewhere.
-_SYNONYMS = {"mtime": "modified", "language": "lang", "type": "format", "extension": "ext"}
+_SYNONYMS = {"mtime": "modified", "language": "lang", "extension": "ext"}
 # Fields that every document has, beside those of its metadata.
 DOCUMENT_FIELDS = ("uri", "title", "lang", "kind", "source", "modified")
 
@@ -48,6 +48,7 @@ def describe_missing_fields(where: Mapping[str, object], fields: Iterable[str]) 
     `fields` are those of the metadata of all documents.
     """
     known = {*DOCUMENT_FIELDS, *fields}
+    known |= {"type"} if "format" in known else set()
     return [_describe(name, sorted(known)) for name in where if name not in known]
 
 
