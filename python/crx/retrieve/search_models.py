@@ -8,17 +8,13 @@ from functools import partial
 
 from crx.config import Settings
 from crx.errors import ModelError, NotInstalled, Unavailable
+from crx.lru_cache import CacheCounts
 from crx.per_process import PerProcess
 from crx.protocols import Embedder, Remote, Reranker
 from crx.retrieve.legs.leg_search import note_left_out
 from crx.retrieve.parameters import RankingWeights
 from crx.retrieve.ports import Searcher
-from crx.retrieve.query_vectors import (
-    CacheCounts,
-    CachedEmbedder,
-    QueryEmbedder,
-    QueryVectorCache,
-)
+from crx.retrieve.query_vectors import CachedEmbedder, QueryEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest, refuse_threshold
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
