@@ -50,7 +50,7 @@ PAGE = ROOT.parent / "docs" / "explanation" / "rules.md"
 METRICS = ("mrr", "recall@20")
 
 # Rules whose section another bench gives.
-OWN = ("definitions",)
+OWN = ("definitions", "late_interaction")
 # Rules that went, with what they did.
 GONE = {
     "code_weight": "The dense leg weighed half as much again where most of the best chunks were "

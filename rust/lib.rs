@@ -15,6 +15,7 @@ pub mod index_folder;
 mod interner;
 pub mod interrupt;
 pub mod lexical;
+pub mod onnx;
 pub mod passages;
 pub mod pattern;
 pub mod pdf;

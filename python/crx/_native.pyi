@@ -57,6 +57,8 @@ __all__ = [
     "is_source_code",
     "letter_scores",
     "mend_filter",
+    "onnx_external_files",
+    "onnx_with_states",
     "outline",
     "page_text",
     "pdf_lines",
@@ -336,6 +338,20 @@ def split(
 
 def digest(*parts: bytes) -> bytes:
     """Return the 32-byte BLAKE3 of the parts, each preceded by its length."""
+
+# models
+
+def onnx_external_files(path: os.PathLike[str]) -> set[str]:
+    """Return the names of the files that an ONNX graph reads tensors from, as it gives them.
+
+    Raises `ValueError` for a file that is no graph, and `OSError`.
+    """
+
+def onnx_with_states(path: os.PathLike[str]) -> bytes | None:
+    """Return an ONNX graph with one more output: the states of all tokens, before they are pooled.
+
+    They are what the last layer normalization gives; None for a graph without one.
+    """
 
 # files of an index folder: no link is followed, and nothing but a regular file is opened
 

@@ -94,6 +94,15 @@ class Reranker(Protocol):
 
 
 @runtime_checkable
+class TokenReranking(Protocol):
+    """An embedder that also reranks, by the states of its tokens."""
+
+    def load_token_reranker(self) -> Reranker | None:
+        """Return the reranker; None if its model has no such states."""
+        ...
+
+
+@runtime_checkable
 class Generator(Protocol):
     """Streams the answer of a language model to a prompt."""
 

@@ -13,6 +13,7 @@ mod html;
 mod index_folder;
 mod interrupt;
 mod lexical;
+mod onnx;
 mod passages;
 mod pattern;
 mod pdf;
@@ -41,6 +42,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     index_folder::register(module)?;
     lexical::register(module)?;
+    onnx::register(module)?;
     trigrams::register(module)?;
     dense::register(module)
 }

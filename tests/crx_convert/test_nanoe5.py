@@ -123,6 +123,9 @@ def test_queries_are_embedded_by_the_teacher_and_passages_by_the_student(
     assert not np.allclose(student.embed(["the revenue"]), teacher.embed(["the revenue"]))
     ours, theirs = (each.embed(["the revenue"], query=True) for each in (student, teacher))
     assert np.array_equal(ours, theirs)
+    rerankers = [each.load_token_reranker() for each in (student, teacher)]
+    scores = [each.score("revenue", ["the revenue", "the"]).tolist() for each in rerankers if each]
+    assert scores[0] == scores[1]
     with pytest.raises(ModelError, match="a graph of its own for queries"):
         OpenVinoEmbedder(folders["student"])
 

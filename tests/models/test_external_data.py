@@ -17,7 +17,7 @@ from crx.backends.onnx import OnnxEmbedder, load_reranker, open_model
 from crx.errors import ModelError
 from crx.models import add_model, find_model
 from crx.models.card import CARD_FILE, GRAPH_FILE, file_digest
-from crx.models.external_data import external_files
+from crx.models.onnx_folder import external_files
 
 OUTSIDE = ("../secret.bin", "/etc/hostname", "sub/../../secret.bin", "other.bin")
 

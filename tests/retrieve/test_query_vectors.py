@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx.backends.hashed import load_embedder
+from crx.lru_cache import CacheCounts
 from crx.protocols import Embedder, LanguageLimited
-from crx.retrieve.query_vectors import CacheCounts, CachedEmbedder, QueryVectorCache
+from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 
 
 class Counting:

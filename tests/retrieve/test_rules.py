@@ -114,4 +114,4 @@ def test_the_numbers_that_decide_an_order_are_counted() -> None:
         if rule.name not in of_settings
     }
     beside = sum(map(len, ORDER.values())), sum(map(len, CORE.values()))
-    assert (len(settings), len(numbers), *beside) == (19, 5, 9, 12)
+    assert (len(settings), len(numbers), *beside) == (19, 7, 9, 12)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crx import _native
 from crx.backends.first_load import require_tried
 from crx.backends.fork import ForkGuard
 from crx.backends.options import split_options
 from crx.backends.stored_embedder import StoredEmbedder
 from crx.backends.stored_reranker import StoredReranker
-from crx.backends.token_vectors import TokenVectorReranker
+from crx.backends.token_vectors import TokenStateReranker, TokenVectorReranker
 from crx.errors import ModelError
 from crx.models.card import (
     GRAPH_FILE,
@@ -35,8 +36,7 @@ from crx.models.card import (
 )
 from crx.models.checked import check_file_daily, check_files_daily
 from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
-from crx.models.external_data import require_own_files
-from crx.models.onnx_folder import is_source_folder, read_reranker_folder
+from crx.models.onnx_folder import is_source_folder, read_reranker_folder, require_own_files
 from crx.models.store import find_model
 from crx.models.tokenizer import Ids, batch_by_length, graph_inputs, load_model_tokenizer
 from crx.thread_count import thread_count
@@ -52,6 +52,8 @@ Batch = tuple[list[int], Ids]
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384}
 # The field `producer_name` near the beginning of an ONNX file.
 _WRITTEN_BY_CRX = b"\x12\x03crx"
+# Where a graph that is no file has its external data.
+_TENSORS_FOLDER = "session.model_external_initializers_file_folder_path"
 _PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
 
 
@@ -154,6 +156,18 @@ class OnnxEmbedder(StoredEmbedder):
         self._require_finite(vectors)
         return vectors
 
+    def load_token_reranker(self) -> TokenStateReranker | None:
+        """Load a reranker by the states of this model's tokens; None for a model without them.
+
+        Those that another pooling than the mean is made of were not measured.
+        """
+        file = QUERY_GRAPH_FILE if QUERY_GRAPH_FILE in self.card.files else GRAPH_FILE
+        is_mean = self.card.pooling == "mean"
+        model = _native.onnx_with_states(self._folder / file) if is_mean else None
+        if model is None:
+            return None
+        return TokenStateReranker(self.card, self._tokens, self._load(file, model))
+
     def _graph_of_queries(self) -> _Session:
         if QUERY_GRAPH_FILE not in self.card.files:
             return self._graph
@@ -162,9 +176,10 @@ class OnnxEmbedder(StoredEmbedder):
             self._query_graph = self._load(QUERY_GRAPH_FILE)
         return self._query_graph
 
-    def _load(self, file: str) -> _Session:
-        require_own_files(self._folder / file, self.card.files)
-        return _Session(self._folder / file, precision=self.card.precision, device=self._device)
+    def _load(self, file: str, model: bytes | None = None) -> _Session:
+        path, precision = self._folder / file, self.card.precision
+        require_own_files(path, self.card.files)
+        return _Session(path, precision=precision, device=self._device, model=model)
 
 
 class OnnxReranker(StoredReranker):
@@ -206,9 +221,12 @@ class OnnxReranker(StoredReranker):
 class _Session:
     """A loaded graph that maps a batch of one length to its first output."""
 
-    def __init__(self, path: Path, *, precision: Precision, device: Device) -> None:
+    def __init__(
+        self, path: Path, *, precision: Precision, device: Device, model: bytes | None = None
+    ) -> None:
+        """Load a graph; `model` is what to load instead of the file, with the tensors beside it."""
         self._path = path
-        self._session = _session(_runtime(device), path, device, precision)
+        self._session = _session(_runtime(device), path, device, precision, model)
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         self._output = self._session.get_outputs()[0].name
         self._threads = thread_count() if device == "cpu" else 1
@@ -280,15 +298,18 @@ def _runtime(device: Device) -> ModuleType:
 
 
 def _session(
-    runtime: ModuleType, path: Path, device: Device, precision: Precision
+    runtime: ModuleType, path: Path, device: Device, precision: Precision, model: bytes | None
 ) -> onnxruntime.InferenceSession:
     options = runtime.SessionOptions()
     if precision == "int8" and _is_fused(path):
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
+    options.add_session_config_entry(_TENSORS_FOLDER, str(path.parent))
     try:
-        session = runtime.InferenceSession(path, options, providers=[_PROVIDERS[device]])
+        session = runtime.InferenceSession(model or path, options, providers=[_PROVIDERS[device]])
+        # It keeps the bytes to load them again for another provider.
+        session._model_bytes = None
     except Exception as error:  # the runtime's errors have no common public root
         raise ModelError(f"{path}: not loaded by ONNX Runtime ({error})") from error
     if _PROVIDERS[device] not in session.get_providers():

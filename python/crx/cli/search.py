@@ -133,7 +133,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
 @click.option(
     "--rerank/--no-rerank",
     default=None,
-    help="Rerank the best chunks with a cross-encoder, or not.  [default: rerank prose, unless the "
+    help="Rerank the best chunks, or not.  [default: rerank prose, unless the "
     "setting reranker is empty or --leg is given]",
 )
 @click.option(

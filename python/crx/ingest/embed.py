@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from crx.errors import ModelError
 from crx.ingest.source_code import is_source_code
+from crx.lru_cache import LruCache
 from crx.protocols import Embedder
 
 # The weight of the vector of a prefix against that of source code.
@@ -44,8 +44,7 @@ class SituatedEmbedder:
     def __init__(self, embedder: Embedder, *, max_kept: int = 4096) -> None:
         """Keep the vectors of at most `max_kept` texts."""
         self._embedder = embedder
-        self._max_kept = max_kept
-        self._kept: OrderedDict[Situated, _Embedded] = OrderedDict()
+        self._kept: LruCache[Situated, _Embedded] = LruCache(max_entries=max_kept)
         self._prefix_tokens = lru_cache(maxsize=256)(partial(_tokens, embedder))
 
     def embed(self, texts: Sequence[Situated]) -> tuple[NDArray[np.float32], int]:
@@ -57,7 +56,8 @@ class SituatedEmbedder:
         or type than `Embedder.embed` promises, or are not finite.
         """
         parts = [_parts(each) for each in texts]
-        found = self._embed_parts(dict.fromkeys(part for each in parts for part in each))
+        wanted = (part for each in parts for part in each)
+        found = self._kept.find_or_make(wanted, self._embed_whole)
         rows = np.empty((len(texts), self._embedder.dimensions), np.float32)
         for row, (text, *prefix) in zip(rows, parts, strict=True):
             row[:] = found[text].row
@@ -65,17 +65,6 @@ class SituatedEmbedder:
                 row += PREFIX_WEIGHT * found[prefix[0]].row
                 row /= np.linalg.norm(row) or 1
         return rows, sum(found[text].windows > 1 for text, *_ in parts)
-
-    def _embed_parts(self, wanted: Collection[Situated]) -> dict[Situated, _Embedded]:
-        found = {part: self._kept[part] for part in wanted if part in self._kept}
-        missing = [part for part in wanted if part not in found]
-        found |= zip(missing, self._embed_whole(missing), strict=True)
-        for part, each in found.items():
-            self._kept[part] = each
-            self._kept.move_to_end(part)
-        while len(self._kept) > self._max_kept:
-            self._kept.popitem(last=False)
-        return found
 
     def _embed_whole(self, texts: Sequence[Situated]) -> list[_Embedded]:
         """Return the row of each text, however long."""

@@ -1,9 +1,16 @@
-"""Model folders with their own ONNX graph, which is used without conversion."""
+"""Model folders with their own ONNX graph, which is used without conversion, and external data.
+
+A graph names the files that ONNX Runtime would read its tensors from. One that leads out of the
+model's folder would read any file of the user, so the names are looked for before it is loaded.
+"""
 
 from __future__ import annotations
 
+import mmap
+from collections.abc import Mapping
 from pathlib import Path
 
+from crx import _native
 from crx.errors import ModelError
 from crx.models.card import (
     CARD_FILE,
@@ -14,17 +21,38 @@ from crx.models.card import (
     file_digest,
     require_small,
 )
-from crx.models.external_data import external_files
 
 _QUANTIZE_OPERATOR = b"DynamicQuantize"
 # Protocol Buffers allow no longer message; larger weights are in files beside it.
 _MAX_GRAPH_BYTES = 1 << 31
-_BLOCK_BYTES = 1 << 20
 
 
 def is_source_folder(path: Path) -> bool:
     """Return whether a path is a model folder that was not converted by crx."""
     return (path / "config.json").is_file() and not (path / CARD_FILE).is_file()
+
+
+def external_files(graph: Path) -> set[str]:
+    """Return the names of the files that a graph reads tensors from, as it gives them.
+
+    Raises `ModelError` if the file is no ONNX graph.
+    """
+    try:
+        return _native.onnx_external_files(graph)
+    except (ValueError, OSError) as error:
+        raise ModelError(f"{graph}: not an ONNX graph ({error}); get the model again") from None
+
+
+def require_own_files(graph: Path, known: Mapping[str, str]) -> None:
+    """Raise `ModelError` if a graph reads tensors from a file that its model's card does not list.
+
+    The files of a card lie in the model's folder, and their hashes are checked.
+    """
+    for name in sorted(external_files(graph) - known.keys()):
+        raise ModelError(
+            f"{graph}: reads tensors from {name!r}, which is no file of the model; "
+            "get the model from a source that you trust"
+        )
 
 
 def detect_precision(graph: Path) -> Precision:
@@ -38,13 +66,8 @@ def detect_precision(graph: Path) -> Precision:
     if not graph.stat().st_size:
         raise ModelError(f"{graph}: empty; download the file again")
     require_small(graph, _MAX_GRAPH_BYTES)
-    end = b""
-    with graph.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            if _QUANTIZE_OPERATOR in end + block:
-                return "int8"
-            end = block[-len(_QUANTIZE_OPERATOR) :]
-    return "fp32"
+    with graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return "fp32" if data.find(_QUANTIZE_OPERATOR) < 0 else "int8"
 
 
 def read_reranker_folder(path: Path) -> tuple[ModelCard, Path]:
@@ -88,9 +111,7 @@ def read_reranker_folder(path: Path) -> tuple[ModelCard, Path]:
 
 def _digest_tensors(graph: Path) -> dict[str, str]:
     """Return the digest of each file beside a graph that it reads tensors from, by name."""
-    beside = (graph.with_name(name) for name in external_files(graph) if Path(name).name == name)
-    return {path.name: file_digest(path) for path in beside if _is_inside(path, graph.parent)}
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.is_file() and path.resolve().parent == folder.resolve()
+    folder = graph.parent.resolve()
+    beside = [graph.with_name(name) for name in external_files(graph) if Path(name).name == name]
+    own = (path for path in beside if path.is_file() and path.resolve().parent == folder)
+    return {path.name: file_digest(path) for path in own}

@@ -21,7 +21,7 @@ _SLICE_CHARS = 1 << 16
 _SUBSET_CHARS = 20_000
 # Characters of a query that is always encoded with a subset, in 12 ms at most. The full tokenizer
 # takes 300 MB, and one search of a server would wait a second for it.
-_QUERY_CHARS = 2_000
+QUERY_CHARS = 2_000
 # Four times the largest that is known. The library reads a file whole and needs ten times as much.
 MAX_TOKENIZER_BYTES = 1 << 27
 
@@ -98,7 +98,7 @@ class ModelTokenizer:
         The map is None for the full tokenizer.
         """
         chars = sum(map(len, texts))
-        counted = 0 if query and chars <= _QUERY_CHARS else chars
+        counted = 0 if query and chars <= QUERY_CHARS else chars
         if (
             self._full is None
             and self._vocabulary

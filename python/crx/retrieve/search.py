@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.config import Settings
 from crx.errors import CrxError, UsageError
+from crx.protocols import Reranker
 from crx.retrieve.best_files import keep_best_files
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
@@ -31,6 +32,7 @@ from crx.retrieve.request import SearchRequest
 from crx.retrieve.rules.code import CodeOrder
 from crx.retrieve.rules.copies import CopyFolding
 from crx.retrieve.rules.definitions import Definitions
+from crx.retrieve.rules.late_interaction import LateInteraction
 from crx.retrieve.rules.letters import Letters
 from crx.retrieve.rules.recency import Recency
 from crx.retrieve.rules.rerank import Rerank
@@ -61,6 +63,7 @@ RULES = (
     "code",
     "recency",
     "copies",
+    "late_interaction",
     "rerank",
     "verbatim",
     "definitions",
@@ -70,7 +73,11 @@ MEASURED = tuple(name for name in (*OPTIONAL, *RULES) if name not in ("recency",
 
 
 def make_rules(
-    settings: Settings, *, rerank: Rerank | None, further: Sequence[RankingRule] = ()
+    settings: Settings,
+    *,
+    rerank: Rerank | None,
+    load_token_reranker: Callable[[], Reranker | None] = lambda: None,
+    further: Sequence[RankingRule] = (),
 ) -> tuple[RankingRule, ...]:
     """Return the rules of a search, in their order; `further` are those of plugins."""
     rules: list[RankingRule | None] = [
@@ -79,6 +86,7 @@ def make_rules(
         CodeOrder.of(settings),
         Recency.of(settings),
         CopyFolding.of(settings),
+        rerank and LateInteraction(reranker=rerank, load=load_token_reranker),
         rerank,
         Verbatim(copy_share=settings.rank_copies_share),
         Definitions.of(settings),

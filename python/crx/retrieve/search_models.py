@@ -8,17 +8,13 @@ from functools import partial
 
 from crx.config import Settings
 from crx.errors import ModelError, NotInstalled, Unavailable
+from crx.lru_cache import CacheCounts
 from crx.per_process import PerProcess
-from crx.protocols import Embedder, Remote, Reranker
+from crx.protocols import Embedder, Remote, Reranker, TokenReranking
 from crx.retrieve.legs.leg_search import note_left_out
 from crx.retrieve.parameters import RankingWeights
 from crx.retrieve.ports import Searcher
-from crx.retrieve.query_vectors import (
-    CacheCounts,
-    CachedEmbedder,
-    QueryEmbedder,
-    QueryVectorCache,
-)
+from crx.retrieve.query_vectors import CachedEmbedder, QueryEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest, refuse_threshold
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
@@ -43,7 +39,8 @@ class SearchModels:
         self._rules = PerProcess(load_rules)
         self._without_reranker = PerProcess(partial(self._make_rules, None))
         self._embedder = embedder
-        self._reranker = PerProcess(partial(_load_warm, load_reranker))
+        self._reranker = PerProcess(lambda: _warm(load_reranker()))
+        self._token_reranker = PerProcess(self._load_token_reranker)
         self._vectors = PerProcess(QueryVectorCache)
         self._scores = PerProcess(ScoreCache)
         self.weights = RankingWeights.of(settings)
@@ -98,7 +95,17 @@ class SearchModels:
         )
 
     def _make_rules(self, rerank: Rerank | None) -> tuple[RankingRule, ...]:
-        return make_rules(self._settings, rerank=rerank, further=self._rules.get())
+        return make_rules(
+            self._settings,
+            rerank=rerank,
+            load_token_reranker=self._token_reranker.get,
+            further=self._rules.get(),
+        )
+
+    def _load_token_reranker(self) -> Reranker | None:
+        embedder = self._embedder.get()
+        found = embedder.load_token_reranker() if isinstance(embedder, TokenReranking) else None
+        return found and _warm(found)
 
     def _cached_embedder(self) -> CachedEmbedder:
         return CachedEmbedder(self._embedder.get(), self._vectors.get())
@@ -121,12 +128,11 @@ class SearchModels:
         )
 
 
-def _load_warm(load: Callable[[], Reranker]) -> Reranker:
-    """Load a reranker and let it score once, so that the time of a search counts from warm.
+def _warm(reranker: Reranker) -> Reranker:
+    """Let a reranker score once, so that the time of a search counts from warm, and return it.
 
     A service is sent nothing. One that fails will say so when it is asked for scores.
     """
-    reranker = load()
     if not isinstance(reranker, Remote):
         with suppress(ModelError):
             reranker.score("warm", ["warm"])

@@ -53,6 +53,7 @@ _STAGES = {
     "code": "Source code",
     "recency": "Recency",
     "copies": "Copies",
+    "late_interaction": "Late interaction",
     "rerank": "Reranker",
     "verbatim": "Exact match",
     "definitions": "Definition",

@@ -99,7 +99,7 @@ def test_the_order_is_by_the_sum_of_relative_logits_and_fused_scores(
     assert found.scored.scores == pytest.approx([LOGITS["b"], 0.5, LOGITS["c"]])
     assert found.ranking.keys.tolist() == keys
     assert found.ranking.scores == pytest.approx([1, 0.75, 0.5])
-    assert (found.scored_count, found.notes) == (3, ())
+    assert (len(found.scored.keys), found.notes) == (3, ())
 
 
 @pytest.mark.parametrize(("weight", "keys"), [(0.0, [30, 10, 20]), (1.0, [20, 10, 30])])
@@ -128,9 +128,9 @@ def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPa
     table = TableReranker(dict.fromkeys(texts, 0.5), ms=5)
     monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
     found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, ms=300)
-    assert table.texts_scored == texts[: found.scored_count]
-    assert 50 <= found.scored_count <= 60
-    assert found.notes == (f"reranked {found.scored_count} of 150 within 300 ms",)
+    assert table.texts_scored == texts[: len(found.scored.keys)]
+    assert 50 <= len(found.scored.keys) <= 60
+    assert found.notes == (f"reranked {len(found.scored.keys)} of 150 within 300 ms",)
 
 
 @pytest.mark.parametrize("after", [0, 2, 10, 30, 50, 58])
@@ -143,7 +143,7 @@ def test_a_reranker_that_becomes_slow_ends_soon_after_the_time_limit(
     options = {"reranker": table, "weight": 0.5}
     found = rerank("q", fused_of(*range(150)), texts, ms=300, clock=lambda: table.now, **options)  # type: ignore[arg-type]
     assert table.now <= 0.4
-    scored = texts[: found.scored_count]
+    scored = texts[: len(found.scored.keys)]
     unlimited = rerank("q", fused_of(*range(150)), scored, **options)  # type: ignore[arg-type]
     assert found.ranking.keys.tolist() == unlimited.ranking.keys.tolist()
 
@@ -195,7 +195,7 @@ def test_a_few_candidates_that_were_scored_count_and_a_note_says_how_many(
 def test_two_candidates_are_scored_however_slow_the_machine_is() -> None:
     table = TableReranker(RISING, ms=900)
     found = reranked(table, weight=1.0, ms=300, clock=lambda: table.now)
-    assert (found.scored_count, table.texts_scored) == (2, ["c", "a"])
+    assert (len(found.scored.keys), table.texts_scored) == (2, ["c", "a"])
     assert found.ranking.keys.tolist() == [10, 30, 20]
 
 
@@ -235,7 +235,7 @@ def test_candidates_in_place_are_not_scored_and_the_others_are_ordered_among_the
         in_place=np.array([False, True, False, True, False]),
     )
     assert found.ranking.keys.tolist() == [5, 2, 3, 4, 1]
-    assert (table.texts_scored, found.scored_count, found.limit) == (["a", "c", "e"], 3, "")
+    assert (table.texts_scored, len(found.scored.keys), found.limit) == (["a", "c", "e"], 3, "")
 
 
 def test_a_threshold_drops_what_scores_below_it_and_notes_how_many() -> None:
@@ -247,7 +247,7 @@ def test_a_threshold_drops_what_scores_below_it_and_notes_how_many() -> None:
 def test_a_reranker_that_fails_leaves_the_fused_order_and_a_note() -> None:
     found = reranked(FailingReranker({}), min_relevance=0.3)
     assert found.ranking.keys.tolist() == [30, 10, 20]
-    assert (found.scored_count, found.scored.keys.tolist()) == (0, [])
+    assert (len(found.scored.keys), found.scored.keys.tolist()) == (0, [])
     assert found.notes == ("not reranked: table: failed; add it again",)
 
 
@@ -304,7 +304,11 @@ def test_a_query_in_a_language_that_the_reranker_does_not_declare_is_not_reranke
         weight=1.0,
         langs=["zh"],
     )
-    assert (found.ranking.keys.tolist(), found.scored_count, table.texts_scored) == ([2, 1], 0, [])
+    assert (found.ranking.keys.tolist(), len(found.scored.keys), table.texts_scored) == (
+        [2, 1],
+        0,
+        [],
+    )
     assert found.limit == "not reranked: the query is in zh, the reranker reads en, fr"
     assert found.notes == ()
 
@@ -313,7 +317,7 @@ def test_a_query_in_a_language_that_the_reranker_does_not_declare_is_not_reranke
 def test_a_reranker_that_declares_the_language_or_none_is_used(
     languages: tuple[str, ...],
 ) -> None:
-    assert reranked(declaring(languages), langs=["en", "zh"]).scored_count == 3
+    assert len(reranked(declaring(languages), langs=["en", "zh"]).scored.keys) == 3
 
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 60, "reranker": "overlap"}

@@ -24,16 +24,14 @@ from crx.types import Note, Ranking
 class RerankResult(NamedTuple):
     """A fused ranking after reranking.
 
-    `ranking` is the final order. `scored` holds the candidates that were scored, by their scores
-    in (0, 1), and `scored_count` how many there were. `notes` are warnings of one line each; one
-    says how many were scored if the time was not enough for all. `limit` says why candidates were
-    not scored although neither time was missing nor anything failed, such as the language of the
-    query; it is empty if all were.
+    `ranking` is the final order, `scored` the candidates that were scored, by their scores in
+    (0, 1). `notes` are warnings of one line each; one says how many were scored if the time was not
+    enough for all. `limit` says why candidates were not scored although neither time was missing
+    nor anything failed, such as the language of the query; it is empty if all were.
     """
 
     ranking: Ranking
     scored: Ranking
-    scored_count: int
     notes: tuple[str, ...] = ()
     limit: str = ""
 
@@ -135,8 +133,10 @@ def rerank(
         raise ValueError(f"the reranker's weight must be from 0 to 1, not {weight}")
     if len(texts) > len(fused.keys):
         raise ValueError(f"{len(texts)} texts for {len(fused.keys)} keys; give one a key")
-    if mismatch := _language_mismatch(reranker, query, langs):
-        return _not_reranked(fused, limit=mismatch)
+    if unread := unread_langs(reranker, query, langs):
+        asked, read = " or ".join(unread), ", ".join(declared_langs(reranker))
+        limit = f"not reranked: the query is in {asked}, the reranker reads {read}"
+        return RerankResult(fused, EMPTY, limit=limit)
     candidates = np.arange(len(texts))
     if in_place is not None:
         candidates = candidates[~in_place]
@@ -145,9 +145,8 @@ def rerank(
     try:
         scores = scoring.score([texts[at] for at in candidates.tolist()])
     except ModelError as error:
-        return _not_reranked(
-            fused, notes=(*_sending(reranker, scoring.given), f"not reranked: {error}")
-        )
+        notes = [*_sending(reranker, scoring.given), f"not reranked: {error}"]
+        return RerankResult(fused, EMPTY, tuple(notes))
     notes = _sending(reranker, scoring.given)
     positions = candidates[: len(scores)]
     best = np.argsort(-scores, kind="stable")
@@ -162,7 +161,7 @@ def rerank(
     if len(scores) < len(candidates):
         notes.append(Note(f"reranked {len(scores)} of {len(candidates)} within {ms:g} ms", "limit"))
     ranking = Ranking(order[kept], fused.scores[kept])
-    return RerankResult(ranking, scored, len(scores), tuple(notes))
+    return RerankResult(ranking, scored, tuple(notes))
 
 
 def situated_text(row: ChunkRow) -> str:
@@ -185,18 +184,3 @@ def _relative(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     lowest, highest = scores.min(initial=np.inf), scores.max(initial=-np.inf)
     relative: NDArray[np.float32] = (scores - lowest) / ((highest - lowest) or np.float32(1))
     return relative
-
-
-def _not_reranked(fused: Ranking, *, notes: tuple[str, ...] = (), limit: str = "") -> RerankResult:
-    return RerankResult(fused, EMPTY, 0, notes, limit)
-
-
-def _language_mismatch(reranker: Reranker, query: str, langs: Sequence[str]) -> str:
-    """Return a note if the query is in no language that the reranker declares, or ""."""
-    unread = unread_langs(reranker, query, langs)
-    if not unread:
-        return ""
-    return (
-        f"not reranked: the query is in {' or '.join(unread)}, "
-        f"the reranker reads {', '.join(declared_langs(reranker))}"
-    )
