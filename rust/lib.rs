@@ -18,6 +18,7 @@ pub mod lexical;
 pub mod passages;
 pub mod pattern;
 pub mod pdf;
+pub mod phrases;
 mod pool;
 #[cfg(feature = "python")]
 mod py;
