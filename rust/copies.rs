@@ -41,48 +41,72 @@ pub struct Candidate<'a> {
 ///
 /// The interrupt of the thread.
 pub fn find_originals(query: &str, candidates: &[Candidate<'_>], share: f64) -> Result<Vec<usize>> {
-    let asked = Asked::by(query);
+    let mut words = Vec::new();
     let texts = candidates
         .iter()
         .map(|candidate| {
             interrupt::check()?;
-            Ok(Text::of(candidate, &asked))
+            Ok(Text::of(candidate, &mut words))
         })
         .collect::<Result<Vec<_>>>()?;
     let counts = Counts::of(&texts);
+    let may_copy: Vec<bool> = texts
+        .iter()
+        .map(|text| may_copy(text, &counts, share))
+        .collect();
+    if !may_copy.contains(&true) {
+        return Ok((0..texts.len()).collect());
+    }
+    let mut answers = Answers::to(query, candidates);
     let mut originals = Originals::default();
     let mut found = Vec::with_capacity(texts.len());
     for (at, text) in texts.iter().enumerate() {
         interrupt::check()?;
-        let shared = counts.shared(&text.shingles);
-        let original = if may_copy(text, shared.len(), share) {
+        let mut original = None;
+        if may_copy[at] {
             let shingles = distinct(text.shingles.clone());
-            (shingles.len() >= FEWEST_SHINGLES)
-                .then(|| {
-                    originals.find(&shingles, share, |earlier| {
-                        text.answers.is_subset(&texts[earlier].answers)
-                    })
-                })
-                .flatten()
-        } else {
-            None
-        };
+            if shingles.len() >= FEWEST_SHINGLES {
+                let says_no_more = |earlier| answers.are_in(at, earlier);
+                original = originals.find(&shingles, share, says_no_more);
+            }
+        }
         if original.is_none() {
-            let shared = match &text.whole {
-                None => shared,
-                Some(whole) => counts.shared(whole),
-            };
-            originals.add(at, distinct(shared));
+            let whole = text.whole.as_ref().unwrap_or(&text.shingles);
+            originals.add(at, distinct(counts.shared(whole)));
         }
         found.push(original.unwrap_or(at));
     }
     Ok(found)
 }
 
-/// Returns whether another text may contain a share of the shingles of a text, of which so many occur
-/// more than once in all texts. The others contain none of the rest, which occur once each.
-fn may_copy(text: &Text, shared: usize, share: f64) -> bool {
-    shared as f64 >= share * text.shingles.len() as f64
+/// Returns the numbers of the texts that copy none, in order, each with those of its copies, as
+/// [`find_originals`] tells them.
+///
+/// # Errors
+///
+/// The interrupt of the thread.
+pub fn find_groups(
+    query: &str,
+    candidates: &[Candidate<'_>],
+    share: f64,
+) -> Result<Vec<(usize, Vec<usize>)>> {
+    let originals = find_originals(query, candidates, share)?;
+    let mut copies = vec![Vec::new(); originals.len()];
+    for (at, &original) in originals.iter().enumerate() {
+        if original != at {
+            copies[original].push(at);
+        }
+    }
+    let groups = copies.into_iter().enumerate();
+    Ok(groups.filter(|&(at, _)| originals[at] == at).collect())
+}
+
+/// Returns whether another text may contain a share of the shingles of a text: as many as occur more
+/// than once in all texts. The others contain none of the rest, which occur once each.
+fn may_copy(text: &Text, counts: &Counts, share: f64) -> bool {
+    let of_text = text.shingles.len();
+    of_text >= FEWEST_SHINGLES
+        && counts.count_shared(&text.shingles) as f64 >= share * of_text as f64
 }
 
 /// A candidate as it is compared.
@@ -91,25 +115,56 @@ struct Text {
     shingles: Vec<u64>,
     /// Those of the whole, if it is another text.
     whole: Option<Vec<u64>>,
-    /// The words of the query that it or its document has.
-    answers: FxHashSet<u64>,
 }
 
 impl Text {
-    fn of(candidate: &Candidate<'_>, asked: &Asked) -> Self {
-        let words = words(candidate.text);
-        let mut answers = FxHashSet::default();
-        if asked.bits != 0 {
-            let about = candidate.about.iter().flat_map(|about| self::words(about));
-            let all = words.iter().copied().chain(about);
-            answers.extend(all.filter(|word| asked.contains(*word)));
-        }
+    /// `words` is a buffer.
+    fn of(candidate: &Candidate<'_>, words: &mut Vec<u64>) -> Self {
+        let mut shingles_of = |text| {
+            words.clear();
+            add_words(text, words);
+            shingles(words)
+        };
         let is_part = candidate.whole != candidate.text;
         Text {
-            shingles: shingles(&words),
-            whole: is_part.then(|| shingles(&self::words(candidate.whole))),
-            answers,
+            shingles: shingles_of(candidate.text),
+            whole: is_part.then(|| shingles_of(candidate.whole)),
         }
+    }
+}
+
+/// The words of a query that each candidate or its document has, looked up when they are needed: few
+/// candidates share most of their text with another.
+struct Answers<'a> {
+    asked: FxHashSet<u64>,
+    candidates: &'a [Candidate<'a>],
+    known: FxHashMap<usize, FxHashSet<u64>>,
+}
+
+impl<'a> Answers<'a> {
+    fn to(query: &str, candidates: &'a [Candidate<'a>]) -> Self {
+        Answers {
+            asked: content_words(query),
+            candidates,
+            known: FxHashMap::default(),
+        }
+    }
+
+    /// Returns whether another candidate has the words of the query that one has.
+    fn are_in(&mut self, one: usize, other: usize) -> bool {
+        self.look_up(one);
+        self.look_up(other);
+        self.known[&one].is_subset(&self.known[&other])
+    }
+
+    fn look_up(&mut self, at: usize) {
+        self.known.entry(at).or_insert_with(|| {
+            let Candidate { text, about, .. } = &self.candidates[at];
+            let texts = std::iter::once(text).chain(about);
+            let mut found: FxHashSet<u64> = texts.flat_map(|text| words(text)).collect();
+            found.retain(|word| self.asked.contains(word));
+            found
+        });
     }
 }
 
@@ -147,8 +202,17 @@ impl Counts {
 
     /// Returns those of some shingles that occur more than once.
     fn shared(&self, shingles: &[u64]) -> Vec<u64> {
-        let is_shared = |shingle: &u64| self.slots[self.slot(*shingle)] > 1;
+        let is_shared = |shingle: &u64| self.is_shared(*shingle);
         shingles.iter().copied().filter(is_shared).collect()
+    }
+
+    fn count_shared(&self, shingles: &[u64]) -> usize {
+        let count = |&shingle: &u64| usize::from(self.is_shared(shingle));
+        shingles.iter().map(count).sum()
+    }
+
+    fn is_shared(&self, shingle: u64) -> bool {
+        self.slots[self.slot(shingle)] > 1
     }
 
     fn slot(&self, shingle: u64) -> usize {
@@ -180,12 +244,17 @@ impl Originals {
     }
 
     /// Returns the first text that contains a share of some shingles and meets a condition.
-    fn find(&self, shingles: &[u64], share: f64, meets: impl Fn(usize) -> bool) -> Option<usize> {
+    fn find(
+        &self,
+        shingles: &[u64],
+        share: f64,
+        mut meets: impl FnMut(usize) -> bool,
+    ) -> Option<usize> {
         let needed = (share * shingles.len() as f64).ceil() as usize;
         let contains = |of_text: &[u64]| count_shared(shingles, of_text) >= needed;
         self.look_up(shingles, needed)
             .into_iter()
-            .find(|text| meets(*text) && contains(&self.shingles[text]))
+            .find(|text| contains(&self.shingles[text]) && meets(*text))
     }
 
     /// Returns texts, among them all that contain so many of some shingles.
@@ -230,30 +299,6 @@ fn count_shared(a: &[u64], b: &[u64]) -> usize {
     shared
 }
 
-/// The words of a query that are no function words.
-struct Asked {
-    words: FxHashSet<u64>,
-    /// A bit for each word, by which most others are told from them.
-    bits: u64,
-}
-
-impl Asked {
-    fn by(query: &str) -> Self {
-        let words = content_words(query);
-        let bits = words.iter().fold(0, |bits, word| bits | Asked::bit(*word));
-        Asked { words, bits }
-    }
-
-    #[inline]
-    fn contains(&self, word: u64) -> bool {
-        self.bits & Asked::bit(word) != 0 && self.words.contains(&word)
-    }
-
-    fn bit(word: u64) -> u64 {
-        1 << (word >> (u64::BITS - 6))
-    }
-}
-
 /// Returns the words of a query that are no function words.
 fn content_words(query: &str) -> FxHashSet<u64> {
     static ANALYZER: LazyLock<Mutex<QueryAnalyzer>> =
@@ -273,40 +318,123 @@ fn content_words(query: &str) -> FxHashSet<u64> {
         .collect()
 }
 
-/// The lower case of an ASCII letter or digit, 0 for other bytes.
-const LOWER: [u8; 256] = {
-    let mut lower = [0; 256];
-    let mut byte = 0;
-    while byte < 128 {
-        if (byte as u8).is_ascii_alphanumeric() {
-            lower[byte] = (byte as u8).to_ascii_lowercase();
-        }
-        byte += 1;
-    }
-    lower
-};
-
 /// Returns hashes of the words of a text, in order; a character of a script without spaces is one.
 fn words(text: &str) -> Vec<u64> {
     let mut words = Vec::with_capacity(text.len() / 5);
+    add_words(text, &mut words);
+    words
+}
+
+/// Appends the words of a text.
+fn add_words(text: &str, words: &mut Vec<u64>) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let bytes = rest.as_bytes();
+        let ascii = bytes.iter().position(|byte| !byte.is_ascii());
+        // The last word before another character may go on with it.
+        let end = ascii.map_or(bytes.len(), |end| {
+            let last = bytes[..end]
+                .iter()
+                .rposition(|b| !b.is_ascii_alphanumeric());
+            last.map_or(0, |last| last + 1)
+        });
+        add_ascii_words(&bytes[..end], words);
+        rest = add_other_words(&rest[end..], words);
+    }
+}
+
+/// Appends the words of a text in ASCII, 64 bytes at a time.
+fn add_ascii_words(text: &[u8], words: &mut Vec<u64>) {
+    const BLOCK: usize = 64;
+    let mut start = None;
+    let mut goes_on = 0;
+    for (number, block) in text.chunks(BLOCK).enumerate() {
+        let mut padded = [0; BLOCK];
+        padded[..block.len()].copy_from_slice(block);
+        let in_words = word_bytes(&padded);
+        // Where words start and end.
+        let mut edges = in_words ^ (in_words << 1 | goes_on);
+        goes_on = in_words >> (BLOCK - 1);
+        while edges != 0 {
+            let at = number * BLOCK + edges.trailing_zeros() as usize;
+            edges &= edges - 1;
+            start = match start {
+                None => Some(at),
+                Some(start) => {
+                    words.push(hash_ascii(text, start, at));
+                    None
+                }
+            };
+        }
+    }
+    words.extend(start.map(|start| hash_ascii(text, start, text.len())));
+}
+
+/// Returns a bit for each of 64 ASCII bytes: whether it is a letter or a digit.
+fn word_bytes(block: &[u8; 64]) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // The highest bit of each byte of which the others are from `first` to `last`.
+    let within = |bytes: u64, first: u8, last: u8| {
+        let from = bytes.wrapping_add(ONES * u64::from(0x80 - first));
+        let beyond = bytes.wrapping_add(ONES * u64::from(0x7f - last));
+        from & !beyond & HIGH
+    };
+    let (words, _) = block.as_chunks::<8>();
+    words.iter().rev().fold(0, |found, bytes| {
+        let bytes = u64::from_le_bytes(*bytes);
+        let held = within(bytes | LOWER, b'a', b'z') | within(bytes, b'0', b'9');
+        // Moves the bits of the eight bytes into the highest byte.
+        let bits = (held >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        found << 8 | bits
+    })
+}
+
+/// The bit that makes eight ASCII letters lower case, and that digits have.
+const LOWER: u64 = 0x2020_2020_2020_2020;
+
+/// Returns the hash of the word in `text[start..end]`, which is that of [`Word`].
+fn hash_ascii(text: &[u8], mut start: usize, end: usize) -> u64 {
+    let eight = |at: usize| {
+        let bytes = text.get(at..at + 8).and_then(|bytes| bytes.first_chunk());
+        let bytes = bytes.copied().unwrap_or_else(|| {
+            let mut padded = [0; 8];
+            padded[..text.len() - at].copy_from_slice(&text[at..]);
+            padded
+        });
+        u64::from_be_bytes(bytes) | LOWER
+    };
+    let mut hash = 0;
+    while end - start > 8 {
+        hash = mix(hash, eight(start));
+        start += 8;
+    }
+    mix(
+        hash,
+        eight(start) >> (u64::BITS as usize - 8 * (end - start)),
+    )
+}
+
+/// Appends the words of a text up to a word's end behind its first character that is not ASCII;
+/// returns the rest of the text.
+fn add_other_words<'a>(text: &'a str, words: &mut Vec<u64>) -> &'a str {
     let mut word = Word::default();
-    let mut at = 0;
-    while let Some(&byte) = text.as_bytes().get(at) {
-        let lower = LOWER[usize::from(byte)];
-        if lower != 0 {
-            word.add_ascii(lower);
-            at += 1;
-        } else if byte.is_ascii() {
+    let mut is_other = false;
+    for (at, c) in text.char_indices() {
+        if c.is_ascii_alphanumeric() {
+            word.add(c.to_ascii_lowercase());
+        } else if c.is_ascii() {
             words.extend(word.take());
-            at += 1;
+            if is_other {
+                return &text[at..];
+            }
         } else {
-            let c = text[at..].chars().next().unwrap_or_default();
-            add_character(c, &mut word, &mut words);
-            at += c.len_utf8();
+            add_character(c, &mut word, words);
+            is_other = true;
         }
     }
     words.extend(word.take());
-    words
+    ""
 }
 
 /// Adds a character that is not ASCII to a word, or ends the word.
@@ -397,6 +525,56 @@ mod tests {
             })
             .collect();
         find_originals(query, &candidates, share).unwrap_or_default()
+    }
+
+    /// The words of a text, character by character.
+    fn words_one_by_one(text: &str) -> Vec<u64> {
+        let (mut word, mut words) = (Word::default(), Vec::new());
+        for c in text.chars() {
+            if c.is_ascii_alphanumeric() {
+                word.add(c.to_ascii_lowercase());
+            } else {
+                add_character(c, &mut word, &mut words);
+            }
+        }
+        words.extend(word.take());
+        words
+    }
+
+    #[test]
+    fn words_are_the_same_in_blocks_and_one_by_one() {
+        let ascii: String = (0..128).map(char::from).collect();
+        let long = "Whales eat krill, fourteen tonnes01 9Zz ".repeat(5) + &"x".repeat(70);
+        for text in [
+            "",
+            "a",
+            "Seals sing",
+            "naïve caféteria2 ice",
+            "漢字kanji é",
+            "Éa.b",
+            &ascii,
+            &long,
+            &format!("{long}é{long}"),
+            &format!("{ascii} {LICENCE} été {LICENCE}漢字 end"),
+        ] {
+            for start in (0..text.len()).filter(|&at| text.is_char_boundary(at)) {
+                let text = &text[start..];
+                assert_eq!(words(text), words_one_by_one(text), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_that_copy_each_other_are_grouped() {
+        let candidate = |text| Candidate {
+            text,
+            whole: text,
+            about: [""; 4],
+        };
+        let other = "Seals sing below the ice for hours and hear each other from very far away.";
+        let candidates = [LICENCE, other, LICENCE, "short", LICENCE].map(candidate);
+        let groups = find_groups("", &candidates, 0.9).unwrap_or_default();
+        assert_eq!(groups, [(0, vec![2, 4]), (1, vec![]), (3, vec![])]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Fusion of rankings by relative scores and reciprocal ranks.
 
+use rustc_hash::FxHashMap;
+
 /// The rank from which scores count as 0. The scores of few hits are spread alike in small and large
 /// corpora, those of all hits are not.
 pub const FLOOR_RANK: usize = 50;
@@ -60,6 +62,18 @@ pub fn fuse_scores(
     fused.into_iter().map(|(key, sum, _)| (key, sum)).collect()
 }
 
+/// Returns the rank of each key in a ranking, from 1, and 0 for one that it does not hold.
+pub fn ranks(ranking: &[i64], keys: &[i64]) -> Vec<usize> {
+    let asked: FxHashMap<i64, usize> = keys.iter().copied().zip(0..).collect();
+    let mut ranks = vec![0; keys.len()];
+    for (key, rank) in ranking.iter().zip(1..) {
+        if let Some(&at) = asked.get(key) {
+            ranks[at] = rank;
+        }
+    }
+    ranks
+}
+
 fn parts_of(
     ranking: &ScoredRanking<'_>,
     score_share: f64,
@@ -99,6 +113,11 @@ fn parts_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_have_the_ranks_of_a_ranking() {
+        assert_eq!(ranks(&[7, 3, 9], &[9, 1, 7]), [3, 0, 1]);
+    }
 
     #[test]
     fn a_part_is_half_the_relative_score_and_half_the_reciprocal_rank() {

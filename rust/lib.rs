@@ -19,6 +19,7 @@ pub mod onnx;
 pub mod passages;
 pub mod pattern;
 pub mod pdf;
+pub mod phrases;
 mod pool;
 #[cfg(feature = "python")]
 mod py;

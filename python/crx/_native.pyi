@@ -7,8 +7,8 @@ object may be used from several threads.
 """
 
 import os
-from collections.abc import Sequence, Set
-from typing import Any, Final, Literal, Protocol, final
+from collections.abc import Callable, Sequence, Set
+from typing import Any, Final, Literal, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +56,15 @@ __all__ = [
     "is_aside",
     "is_source_code",
     "letter_scores",
+    "make_hits",
+    "make_passages",
     "mend_filter",
     "onnx_external_files",
     "onnx_with_states",
     "outline",
     "page_text",
     "pdf_lines",
+    "position_in",
     "query_symbols",
     "query_terms",
     "query_words",
@@ -69,6 +72,8 @@ __all__ = [
     "read_file",
     "remove_file",
     "replace_file",
+    "rows_with_names",
+    "rows_with_phrases",
     "salvage",
     "select_spans",
     "show_date",
@@ -80,6 +85,8 @@ __all__ = [
     "work_alone",
 ]
 
+_Hit = TypeVar("_Hit")
+_Passage = TypeVar("_Passage")
 _FixedPoint = tuple[str, bool, int, str, int, bool]
 _Format = _FixedPoint | Sequence[tuple[str, str]] | None
 
@@ -402,6 +409,42 @@ def clear_folder(folder: str | os.PathLike[str], name: str) -> None:
 
 # fusion and passages
 
+def make_hits(
+    hit: type[_Hit],
+    stage: Callable[[int, float], object],
+    rows: Sequence[_Chunk],
+    *,
+    scores: Sequence[float],
+    rankings: Sequence[tuple[str, NDArray[np.int64], NDArray[np.float64]]],
+    copies: Sequence[int],
+    also_in: Sequence[tuple[str, ...]],
+    least: float,
+) -> tuple[_Hit, ...]:
+    """Return the hits of rows: instances of `types.Hit`, whose stages are `types.Stage`.
+
+    A ranking is its name, keys and scores. A score below `least` is that of a less relevant hit.
+    Raises `TypeError` if the classes have other fields.
+    """
+
+def make_passages(
+    passage: type[_Passage],
+    rows: Sequence[_PassageRow],
+    hits: tuple[object, ...],
+    answers: Sequence[tuple[int, int]],
+) -> list[tuple[_Passage, str]]:
+    """Return the passages of rows, instances of `types.Passage`, each with its other marks.
+
+    An answer is the span of the line of the row's best hit that answers, in code points of the hit.
+    The passage has the headings and the line of its start. The marks are a JSON list of those that
+    are no sections, "" for none. Raises `TypeError` if the class has other fields.
+    """
+
+def position_in(marks: str, position: int) -> tuple[tuple[str, ...], str]:
+    """Return the labels of the sections around a position, outermost first, and the other marks.
+
+    Marks are a JSON list; "" for no others.
+    """
+
 def fuse_scores(
     rankings: Sequence[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64], float]],
     *,
@@ -424,13 +467,33 @@ def defined_names(uri: str, text: str) -> list[str]:
     How definitions are written is known from the extension of the URI. A name may occur twice.
     """
 
-class _Chunk(Protocol):
+class _PassageRow(_Text, Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def hits(self) -> list[int]: ...
+    @property
+    def lines(self) -> tuple[int, int]: ...
+    @property
+    def marks(self) -> str: ...
+
+class _Text(Protocol):
+    @property
+    def text(self) -> str: ...
+
+class _Chunk(_Text, Protocol):
+    @property
+    def key(self) -> int: ...
     @property
     def uri(self) -> str: ...
     @property
     def title(self) -> str: ...
-    @property
-    def text(self) -> str: ...
     @property
     def outline(self) -> str: ...
     @property
@@ -444,11 +507,30 @@ def find_originals(query: str, rows: Sequence[tuple[str, str, str]], *, share: f
     terms in a row, unless it or its document has a word of the query that the earlier one lacks.
     """
 
-def find_copied_chunks(query: str, chunks: Sequence[_Chunk], *, share: float) -> list[int]:
-    """Return for each chunk the number of the first one that it copies, or its own.
+def find_copied_chunks(
+    query: str, chunks: Sequence[_Chunk], *, share: float
+) -> dict[int, tuple[int, ...]]:
+    """Return the keys of the chunks that copy no earlier one, in order, each with its copies.
 
     What is compared of a chunk is its text; outline, context, title and URI are what is said about
     its document. The texts of a `ChunkRow` are read where they are.
+    """
+
+def rows_with_phrases(rows: Sequence[_Text], phrases: Sequence[str]) -> list[int]:
+    """Return the numbers of the rows that may hold all phrases between ends of words.
+
+    A phrase has single spaces and no case. A text in ASCII that is returned holds them; one with
+    other characters may.
+    """
+
+def rows_with_names(
+    rows: Sequence[_Chunk], names: Sequence[tuple[str, Sequence[str]]]
+) -> list[int]:
+    """Return the numbers of the rows that may hold one of some names.
+
+    A name comes with words of its document, all without case. Names are looked for in their order,
+    up to the first of which the row's title and outline lack a word. A text with other characters
+    than ASCII may hold any.
     """
 
 def document_kind(uri: str, text: str) -> Literal["code", "prose", "data"]:

@@ -21,9 +21,9 @@ from crx.retrieve.request import SearchRequest
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.score_cache import ScoreCache
-from crx.retrieve.search import LEG_STEPS, append, run_rules, run_steps
+from crx.retrieve.search import LEG_STEPS, run_rules, run_steps
 from crx.retrieve.search_models import SearchModels
-from crx.retrieve.search_state import EMPTY, ChunkRows, Search, start_search
+from crx.retrieve.search_state import EMPTY, ChunkRows, Search, append, start_search
 from crx.retrieve.widen import widen
 from crx.types import LEGS, Leg, Ranking
 from crx_evaluate.datasets import GoldSpan, Query
@@ -242,8 +242,9 @@ def run_queries(
 def _whole_ranking(search: Search) -> Ranking:
     """Return the hits of a search and, behind them, candidates that were cut off."""
     left_out = np.array([*search.dropped.union(*search.copies.values())], np.int64)
-    kept = ~np.isin(search.rest.keys, left_out)
-    whole = append(search.ranking, search.rest.keys[kept], search.rest.scores[kept])
+    rest = search.rest
+    kept = ~np.isin(rest.keys, left_out)
+    whole = append(search.ranking, rest.keys[kept], rest.scores[kept])
     return Ranking(whole.keys[:RANKING_DEPTH], whole.scores[:RANKING_DEPTH])
 
 

@@ -219,11 +219,11 @@ impl Lexical {
             let entries: Vec<ChunkFields> = chunks
                 .iter()
                 .map(|chunk| ChunkFields {
-                    key: chunk.key,
-                    fields: [&chunk.text, &chunk.outline, &chunk.context],
+                    key: chunk.key(),
+                    fields: [chunk.text(), chunk.outline(), chunk.context()],
                 })
                 .collect();
-            let lang = chunks.first().map_or("", |chunk| chunk.lang.as_str());
+            let lang = chunks.first().map_or("", |chunk| chunk.lang());
             self.put(doc, lang, &entries)?;
         }
         self.commit(seq)?;

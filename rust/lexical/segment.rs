@@ -93,17 +93,7 @@ impl Segment {
     pub(super) fn find(&self, key: i64) -> Option<u32> {
         let by_key = self.by_key.get_or_init(|| self.sort_by_key());
         let at = |row: u32| by_key.get(row as usize).copied().unwrap_or(row);
-        let (mut first, mut end) = (0, self.max_doc);
-        while first < end {
-            let middle = first + (end - first) / 2;
-            if self.key(at(middle)) < key {
-                first = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        let found = (first < self.max_doc).then(|| at(first));
-        found.filter(|&doc| self.key(doc) == key)
+        find_sorted(self.max_doc, |row| self.key(at(row)), key).map(at)
     }
 
     fn sort_by_key(&self) -> Vec<u32> {
@@ -126,5 +116,59 @@ impl Segment {
         std::array::from_fn(|field| {
             u64::from(self.lengths[field].get(doc as usize).copied().unwrap_or(0))
         })
+    }
+}
+
+/// Returns the first of some numbers in order that is a key.
+fn find_sorted(count: u32, number: impl Fn(u32) -> i64, key: i64) -> Option<u32> {
+    let (mut first, mut end) = (0, count);
+    // Where most numbers follow each other, a key is as far from the first as it is greater.
+    if count > 0
+        && let Some(beyond) = key.checked_sub(number(0))
+        && let Ok(near) = u32::try_from(beyond)
+        && near < count
+    {
+        let found = number(near);
+        if found == key && (near == 0 || number(near - 1) < key) {
+            return Some(near);
+        }
+        match found < key {
+            true => first = near + 1,
+            false => end = near,
+        }
+    }
+    while first < end {
+        let middle = first + (end - first) / 2;
+        if number(middle) < key {
+            first = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    (first < count && number(first) == key).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_among_numbers_with_and_without_gaps() {
+        let lists: [&[i64]; 6] = [
+            &[],
+            &[5],
+            &[3, 4, 5, 6],
+            &[1, 2, 5, 6, 7, 20],
+            &[1, 1, 1, 2, 2, 9],
+            &[-4, -3, 0, i64::MAX],
+        ];
+        for numbers in lists {
+            for key in (-5..25).chain([i64::MIN, i64::MAX]) {
+                let at = |row: u32| numbers[row as usize];
+                let found = find_sorted(numbers.len() as u32, at, key);
+                let first = numbers.iter().position(|&number| number == key);
+                assert_eq!(found, first.map(|at| at as u32), "{key} in {numbers:?}");
+            }
+        }
     }
 }

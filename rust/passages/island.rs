@@ -31,6 +31,8 @@ pub(super) struct Island<'a> {
     hits: Vec<Vec<u32>>,
     /// Whether the chunk before the first is in another island.
     follows: bool,
+    /// The tokens that each chunk adds behind the one before, and those that it has alone.
+    tokens: Vec<[f64; 2]>,
 }
 
 /// Returns the islands of a document, in order; with `within_section` none crosses a section border.
@@ -76,7 +78,7 @@ pub(super) fn around<'a>(document: &HitDocument<'a>, within_section: bool) -> Ve
             .take_while(|&chunk| values[chunk].is_some() && (chunk == first || !apart(chunk)))
             .count();
         if length > 0 {
-            islands.push(Island {
+            let mut island = Island {
                 doc: document.doc,
                 layout,
                 first,
@@ -87,7 +89,10 @@ pub(super) fn around<'a>(document: &HitDocument<'a>, within_section: bool) -> Ve
                     .collect(),
                 hits: hits[first..first + length].to_vec(),
                 follows: follows(layout, first) && values[first - 1].is_some(),
-            });
+                tokens: Vec::new(),
+            };
+            island.tokens = (0..length).map(|chunk| island.tokens_of(chunk)).collect();
+            islands.push(island);
         }
         first += length.max(1);
     }
@@ -112,7 +117,7 @@ fn spread(own: f64, values: &mut [Option<f64>], side: impl Iterator<Item = (usiz
 
 /// The state of the dynamic program after a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// The chunk is not selected.
     Closed,
     /// The chunk is in a stretch without a hit so far, which cannot end here.
@@ -131,14 +136,13 @@ impl Island<'_> {
     ///
     /// Each contains a hit, and the best hit of all is in one. The result is exact, by dynamic
     /// programming over the chunks.
-    pub(super) fn best(&self, price: f64) -> Mask {
+    /// `previous` is a buffer.
+    pub(super) fn best(&self, price: f64, previous: &mut Vec<[State; 3]>) -> Mask {
         use State::{Closed, NoHit, WithHit};
         let mut best = [0.0, f64::NEG_INFINITY, f64::NEG_INFINITY];
-        let mut previous: Vec<[State; 3]> = Vec::with_capacity(self.values.len());
+        previous.clear();
         for chunk in 0..self.values.len() {
-            let before = chunk.checked_sub(1).map_or(0, |before| self.end(before));
-            let added = f64::from(self.end(chunk).saturating_sub(before));
-            let alone = f64::from(self.end(chunk).saturating_sub(self.start(chunk)));
+            let [added, alone] = self.tokens[chunk];
             let joined = self.values[chunk] - price * added;
             let opened = self.values[chunk] - price * (alone + PASSAGE_COST);
             let pick = |ways: &[(State, f64)]| {
@@ -252,6 +256,13 @@ impl Island<'_> {
             _ => self.end(chunk),
         };
         u64::from(right.saturating_sub(left))
+    }
+
+    /// Returns the tokens that a chunk adds behind the one before, and those that it has alone.
+    fn tokens_of(&self, chunk: usize) -> [f64; 2] {
+        let before = chunk.checked_sub(1).map_or(0, |before| self.end(before));
+        let behind = |start| f64::from(self.end(chunk).saturating_sub(start));
+        [behind(before), behind(self.start(chunk))]
     }
 
     /// Returns the first token of a chunk. If another island precedes, the gap between the two counts

@@ -100,7 +100,9 @@ struct Priced {
 
 impl Priced {
     fn new(islands: &[Island<'_>], price: f64) -> Self {
-        let masks: Vec<Mask> = islands.iter().map(|part| part.best(price)).collect();
+        let mut buffer = Vec::new();
+        let best = |part: &Island<'_>| part.best(price, &mut buffer);
+        let masks: Vec<Mask> = islands.iter().map(best).collect();
         let (mut value, mut cost) = (0.0, 0.0);
         for (part, mask) in islands.iter().zip(&masks) {
             let sums = part.sums(mask);

@@ -209,7 +209,7 @@ proptest! {
         (documents, hits) in case(10), price in 0.0..0.05f64,
     ) {
         for part in islands(&documents, &hits) {
-            let chosen = part.best(price);
+            let chosen = part.best(price, &mut Vec::new());
             let value = |mask: &Mask| {
                 let (value, tokens) = part.sums(mask);
                 value - price * tokens

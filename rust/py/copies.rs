@@ -2,8 +2,9 @@
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyDict, PyTuple};
 
-use super::chunk_row::ChunkRow;
+use super::chunk_row::Chunk;
 use super::error::raise;
 use crate::copies::Candidate;
 
@@ -28,58 +29,37 @@ fn find_originals(py: Python<'_>, query: &str, rows: Vec<Row>, share: f64) -> Py
     .map_err(raise)
 }
 
-/// A chunk of the store, or the texts of one from elsewhere.
-enum Chunk {
-    Stored(Py<ChunkRow>),
-    Other(PyBackedStr, [PyBackedStr; 4]),
-}
-
-impl Chunk {
-    fn of(row: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if let Ok(stored) = row.cast::<ChunkRow>() {
-            return Ok(Chunk::Stored(stored.clone().unbind()));
-        }
-        let text = |name: &str| row.getattr(name)?.extract::<PyBackedStr>();
-        let about = [
-            text("outline")?,
-            text("context")?,
-            text("title")?,
-            text("uri")?,
-        ];
-        Ok(Chunk::Other(text("text")?, about))
-    }
-
-    fn candidate(&self) -> Candidate<'_> {
-        let (text, about): (&str, [&str; 4]) = match self {
-            Chunk::Stored(stored) => {
-                let row = &stored.get().row;
-                (
-                    &row.text,
-                    [&row.outline, &row.context, &row.title, &row.uri],
-                )
-            }
-            Chunk::Other(text, about) => (text, about.each_ref().map(|text| &**text)),
-        };
-        let whole = text;
-        Candidate { text, whole, about }
+fn candidate(row: &Chunk) -> Candidate<'_> {
+    Candidate {
+        text: row.text(),
+        whole: row.text(),
+        about: row.about(),
     }
 }
 
-/// Returns for each chunk the number of the first one that it copies, or its own.
+/// Returns the keys of the chunks that copy no earlier one, each with those of its copies.
 #[pyfunction]
 #[pyo3(signature = (query, chunks, *, share))]
-fn find_copied_chunks(
+fn find_copied_chunks<'py>(
     query: &str,
-    chunks: Vec<Bound<'_, PyAny>>,
+    chunks: Vec<Bound<'py, PyAny>>,
     share: f64,
-    py: Python<'_>,
-) -> PyResult<Vec<usize>> {
-    let chunks = chunks.iter().map(Chunk::of).collect::<PyResult<Vec<_>>>()?;
-    py.detach(|| {
-        let candidates: Vec<Candidate<'_>> = chunks.iter().map(Chunk::candidate).collect();
-        crate::copies::find_originals(query, &candidates, share)
-    })
-    .map_err(raise)
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let rows = chunks.iter().map(Chunk::of).collect::<PyResult<Vec<_>>>()?;
+    let groups = py
+        .detach(|| {
+            let candidates: Vec<Candidate<'_>> = rows.iter().map(candidate).collect();
+            crate::copies::find_groups(query, &candidates, share)
+        })
+        .map_err(raise)?;
+    let key = |at: usize| rows[at].key(&chunks[at]);
+    let copies = PyDict::new(py);
+    for (first, others) in groups {
+        let others = others.into_iter().map(key).collect::<PyResult<Vec<_>>>()?;
+        copies.set_item(key(first)?, PyTuple::new(py, others)?)?;
+    }
+    Ok(copies)
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,79 +1,128 @@
 //! Chunks: reading them by key and by document.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
 
 use super::Store;
+use super::base::Base;
 use super::documents::DocumentRow;
-use super::read_rows::ReadRows;
+use super::read_rows::{ReadRows, StoredContext};
 use super::row::{self, HASH_BYTES, OnConflict, all, insert, value};
 use super::schema::CHUNK;
-use super::text::{self, Cursor};
+use super::text::{self, Cursor, Piece};
 use crate::code::Kind;
 use crate::error::{Error, Result};
 use crate::passages::{ChunkSpan, LayoutChunk};
 
 /// A chunk with its document's names and its contexts.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// It holds the rows that were read, and no copy of them.
+#[derive(Debug, PartialEq)]
 pub struct ChunkRow {
+    chunk: Arc<StoredChunk>,
+    document: Arc<DocumentRow>,
+    context: Option<Arc<StoredContext>>,
+    text: Text,
+}
+
+/// The text of a chunk: a span of bytes of the piece that it lies in, or of several pieces.
+#[derive(Debug)]
+enum Text {
+    Within(Arc<Piece>, Range<usize>),
+    Across(String),
+}
+
+impl Text {
+    fn as_str(&self) -> &str {
+        match self {
+            Text::Within(piece, bytes) => &piece.text[bytes.clone()],
+            Text::Across(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl ChunkRow {
     /// The chunk's key: never reused.
-    pub key: i64,
+    pub fn key(&self) -> i64 {
+        self.chunk.key
+    }
+
     /// Its document.
-    pub doc: i64,
+    pub fn doc(&self) -> i64 {
+        self.chunk.doc
+    }
+
     /// The document's URI.
-    pub uri: String,
+    pub fn uri(&self) -> &str {
+        &self.document.uri
+    }
+
     /// The document's title.
-    pub title: String,
+    pub fn title(&self) -> &str {
+        &self.document.title
+    }
+
     /// The document's language (ISO 639-1, "" unknown).
-    pub lang: String,
+    pub fn lang(&self) -> &str {
+        &self.document.lang
+    }
+
     /// What the document is.
-    pub kind: Kind,
+    pub fn kind(&self) -> Kind {
+        self.document.kind
+    }
+
     /// Its ordinal in the document, from 0.
-    pub ordinal: u32,
-    /// Its first code point.
-    pub start: u32,
-    /// The code point after its last.
-    pub end: u32,
-    /// Its first token of the document.
-    pub token_start: u32,
-    /// The token after its last.
-    pub token_end: u32,
-    /// As [`ChunkSpan::section`].
-    pub section: u32,
+    pub fn ordinal(&self) -> u32 {
+        self.chunk.ordinal
+    }
+
+    /// Its span in code points and tokens, and its section.
+    pub fn span(&self) -> ChunkSpan {
+        self.chunk.span
+    }
+
     /// `document.text[start:end]`.
-    pub text: String,
+    pub fn text(&self) -> &str {
+        self.text.as_str()
+    }
+
     /// The model-free context.
-    pub outline: String,
+    pub fn outline(&self) -> &str {
+        &self.chunk.outline
+    }
+
     /// The context written by a model, or "".
-    pub context: String,
+    pub fn context(&self) -> &str {
+        self.context.as_ref().map_or("", |context| &context.text)
+    }
+
     /// The outcome of making that context: "", "ok", "retried", "rejected:...", "failed:...".
-    pub outcome: String,
+    pub fn outcome(&self) -> &str {
+        self.context.as_ref().map_or("", |context| &context.outcome)
+    }
 }
 
 impl Store {
     /// Returns the chunks with these keys, in their order; a key without a chunk is skipped.
-    pub fn chunks(&self, keys: &[i64]) -> Result<Vec<ChunkRow>> {
-        let mut found = self.read_rows(|db, rows| {
+    pub fn chunks(&self, keys: &[i64]) -> Result<Vec<Arc<ChunkRow>>> {
+        self.read_rows(|db, rows| {
             rows.read_chunks(db, keys)?;
             let mut found = Vec::with_capacity(keys.len());
             for &key in keys {
-                if let Some(chunk) = rows.chunk(key)
-                    && let Some(document) = rows.document(db, chunk.doc)?
-                {
-                    let (body, span) = (document.body, chunk.span);
-                    let pieces = rows.pieces(db, body, span.start, span.end)?;
-                    let (_, text) = text::cut(&pieces, body, span.start, span.end)?;
-                    found.push(chunk_row(db, rows, &document, &chunk, text)?);
-                }
+                found.extend(rows.chunk_row(db, self.base.as_ref(), key)?);
             }
             Ok(found)
-        })?;
-        if self.base.is_some() {
-            for chunk in &mut found {
-                chunk.uri = self.absolute_uri(&chunk.uri);
-            }
-        }
-        Ok(found)
+        })
     }
 
     /// Returns the keys of a document's chunks by ordinal.
@@ -117,17 +166,23 @@ impl Store {
             let Some(document) = whole_document(db, doc)? else {
                 return Ok(Vec::new());
             };
+            let document = Arc::new(document);
             let chunks = StoredChunk::of_document(db, doc)?;
             let (text, _) = text::read(db, document.body)?;
             let spans: Vec<_> = chunks
                 .iter()
                 .map(|chunk| (chunk.span.start, chunk.span.end))
                 .collect();
-            chunks
-                .iter()
-                .zip(cut(&text, &spans))
-                .map(|(chunk, text)| chunk_row(db, rows, &document, chunk, text.to_string()))
-                .collect()
+            let texts = cut(&text, &spans);
+            let row = |(chunk, text): (StoredChunk, &str)| {
+                Ok(ChunkRow {
+                    context: context_of(db, rows, &chunk)?,
+                    chunk: Arc::new(chunk),
+                    document: Arc::clone(&document),
+                    text: Text::Across(text.to_string()),
+                })
+            };
+            chunks.into_iter().zip(texts).map(row).collect()
         })
     }
 }
@@ -152,46 +207,40 @@ pub(super) fn lacks_row(doc: i64) -> Error {
     ))
 }
 
-/// Returns a chunk with the names of its document, its text and its context.
-fn chunk_row(
+/// Returns the context of a chunk, if a model has written one.
+fn context_of(
     db: &Connection,
     rows: &mut ReadRows,
-    document: &DocumentRow,
     chunk: &StoredChunk,
-    text: String,
-) -> Result<ChunkRow> {
-    let (outcome, context) = match chunk.context_key.is_empty() {
-        true => (String::new(), String::new()),
-        false => {
-            let context = rows.context(db, &chunk.context_key)?;
-            (context.outcome.clone(), context.text.clone())
-        }
+) -> Result<Option<Arc<StoredContext>>> {
+    match chunk.context_key.is_empty() {
+        true => Ok(None),
+        false => rows.context(db, &chunk.context_key).map(Some),
+    }
+}
+
+/// Makes the row of a chunk that has been read; None if its document is gone.
+pub(super) fn chunk_row(
+    db: &Connection,
+    rows: &mut ReadRows,
+    base: Option<&Base>,
+    chunk: Arc<StoredChunk>,
+) -> Result<Option<ChunkRow>> {
+    let Some(document) = rows.document(db, base, chunk.doc)? else {
+        return Ok(None);
     };
-    let ChunkSpan {
-        start,
-        end,
-        token_start,
-        token_end,
-        section,
-    } = chunk.span;
-    Ok(ChunkRow {
-        key: chunk.key,
-        doc: chunk.doc,
-        uri: document.uri.clone(),
-        title: document.title.clone(),
-        lang: document.lang.clone(),
-        kind: document.kind,
-        ordinal: chunk.ordinal,
-        start,
-        end,
-        token_start,
-        token_end,
-        section,
+    let (body, span) = (document.body, chunk.span);
+    let pieces = rows.pieces(db, body, span.start, span.end)?;
+    let text = match text::bytes_within(&pieces, span.start, span.end) {
+        Some(bytes) => Text::Within(Arc::clone(&pieces[0]), bytes),
+        None => Text::Across(text::cut(&pieces, body, span.start, span.end)?.1),
+    };
+    Ok(Some(ChunkRow {
+        context: context_of(db, rows, &chunk)?,
+        chunk,
+        document,
         text,
-        outline: chunk.outline.clone(),
-        context,
-        outcome,
-    })
+    }))
 }
 
 /// Returns `text[start..end]` of spans whose starts and ends are ascending, in one pass.
@@ -205,7 +254,7 @@ pub(super) fn cut<'a>(text: &'a str, spans: &[(u32, u32)]) -> Vec<&'a str> {
 }
 
 /// A row of the table `chunk`. An empty key means that there is none.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct StoredChunk {
     pub(super) key: i64,
     pub(super) doc: i64,

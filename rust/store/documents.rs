@@ -1,12 +1,13 @@
 //! Documents: reading, renaming and removing them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, Row};
 use serde::de::IgnoredAny;
 
+use super::base::Base;
 use super::row::{self, OnConflict, all, check, first, insert};
 use super::schema::DOCUMENT;
 use super::{Store, changes, text};
@@ -84,6 +85,15 @@ impl DocumentRow {
         first(db, &SQL, [doc], DocumentRow::read)
     }
 
+    /// Returns the row with its URI and the path in its metadata made absolute by a base.
+    pub(super) fn located(mut self, base: Option<&Base>) -> Self {
+        if let Some(base) = base {
+            self.uri = base.absolute(&self.uri).into_owned();
+            self.metadata = base.absolute_metadata(&self.metadata).into_owned();
+        }
+        self
+    }
+
     /// Writes the row; it replaces the one with its id.
     pub(super) fn write(&self, db: &Connection) -> Result<()> {
         let fields = [
@@ -130,8 +140,8 @@ impl Store {
 
     /// Returns the document of that id.
     pub fn document_by_id(&self, doc: i64) -> Result<Option<DocumentRow>> {
-        let found = self.read_rows(|db, rows| rows.document(db, doc))?;
-        Ok(found.map(|row| self.locate((*row).clone())))
+        let found = self.read_rows(|db, rows| rows.document(db, self.base.as_ref(), doc))?;
+        Ok(found.map(Arc::unwrap_or_clone))
     }
 
     /// Returns a document's text, after checking its hash.

@@ -60,19 +60,9 @@ impl Store {
         )
     }
 
-    /// Returns metadata with the URI of its stored path.
-    pub(super) fn absolute_metadata(&self, metadata: &str) -> String {
-        self.base.as_ref().map_or_else(
-            || metadata.to_string(),
-            |base| base.absolute_metadata(metadata).into_owned(),
-        )
-    }
-
     /// Returns a document with its URI and the path in its metadata made absolute.
-    pub(super) fn locate(&self, mut row: DocumentRow) -> DocumentRow {
-        row.uri = self.absolute_uri(&row.uri);
-        row.metadata = self.absolute_metadata(&row.metadata);
-        row
+    pub(super) fn locate(&self, row: DocumentRow) -> DocumentRow {
+        row.located(self.base.as_ref())
     }
 
     fn find_base(&self, folder: &str, recorded: &str) -> Result<Base> {

@@ -3,13 +3,15 @@
 //! Only the chunks within reach of the hits are read, and only the text that is shown, so that the
 //! time does not depend on the length of the documents.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, Row};
+use rustc_hash::FxHashMap;
 
+use super::base::Base;
 use super::chunks::{StoredChunk, lacks_row};
 use super::documents::DocumentRow;
 use super::piece_index::{self, PassageText};
@@ -53,14 +55,14 @@ impl Store {
         within_section: bool,
         order: Order,
     ) -> Result<Vec<ShownPassage>> {
-        let shown = self.read_rows(|db, rows| {
-            let found = FoundHits::read(db, rows, hits, Reach::Tokens(REACH_TOKENS))?;
+        self.read_rows(|db, rows| {
+            let reach = Reach::Tokens(REACH_TOKENS);
+            let found = FoundHits::read(db, rows, self.base.as_ref(), hits, reach)?;
             let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
             let budget = budget_tokens;
             let selected = passages::select(&found.hits, layout_of, budget, within_section, order)?;
             found.show(db, rows, selected)
-        })?;
-        Ok(self.locate_passages(shown))
+        })
     }
 
     /// Expands hits by their neighbours, as [`passages::expand`] does.
@@ -78,22 +80,12 @@ impl Store {
             Growth::Tokens(budget) => Reach::Tokens(budget),
             Growth::Chunks(window) => Reach::Chunks(window),
         };
-        let shown = self.read_rows(|db, rows| {
-            let found = FoundHits::read(db, rows, hits, reach)?;
+        self.read_rows(|db, rows| {
+            let found = FoundHits::read(db, rows, self.base.as_ref(), hits, reach)?;
             let layout_of = |doc| found.layouts.get(&doc).map(Vec::as_slice);
             let expanded = passages::expand(&found.hits, layout_of, growth, within_section, order)?;
             found.show(db, rows, expanded)
-        })?;
-        Ok(self.locate_passages(shown))
-    }
-
-    /// Returns passages with their URIs and the paths in their metadata made absolute.
-    fn locate_passages(&self, mut shown: Vec<ShownPassage>) -> Vec<ShownPassage> {
-        for passage in &mut shown {
-            passage.uri = self.absolute_uri(&passage.uri);
-            passage.metadata = self.absolute_metadata(&passage.metadata);
-        }
-        shown
+        })
     }
 
     /// Returns `text[start..end]` of a document, in code points, with its lines and marks.
@@ -126,23 +118,24 @@ struct FoundHits {
     hits: Vec<Hit>,
     /// The index of each in the given hits.
     indices: Vec<u32>,
-    layouts: HashMap<i64, Vec<LayoutChunk>>,
-    documents: HashMap<i64, Arc<DocumentRow>>,
+    layouts: FxHashMap<i64, Vec<LayoutChunk>>,
+    documents: FxHashMap<i64, Arc<DocumentRow>>,
 }
 
 impl FoundHits {
     fn read(
         db: &Connection,
         rows: &mut ReadRows,
+        base: Option<&Base>,
         given: &[(i64, f32)],
         reach: Reach,
     ) -> Result<Self> {
         let (mut hits, mut indices) = (Vec::new(), Vec::new());
-        let mut chunks: HashMap<i64, BTreeMap<u32, Neighbour>> = HashMap::new();
+        let mut chunks: FxHashMap<i64, BTreeMap<u32, Neighbour>> = FxHashMap::default();
         let keys: Vec<i64> = given.iter().map(|hit| hit.0).collect();
         rows.read_chunks(db, &keys)?;
         let mut sides = Sides::prepare(db)?;
-        let mut documents: HashMap<i64, Arc<DocumentRow>> = HashMap::new();
+        let mut documents: FxHashMap<i64, Arc<DocumentRow>> = FxHashMap::default();
         for (index, &(key, score)) in (0u32..).zip(given) {
             let Some(stored) = rows.chunk(key) else {
                 continue;
@@ -158,7 +151,7 @@ impl FoundHits {
             let document = match documents.entry(doc) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {
-                    let found = rows.document(db, doc)?;
+                    let found = rows.document(db, base, doc)?;
                     unknown.insert(found.ok_or_else(|| documents::no_such_document(doc))?)
                 }
             };

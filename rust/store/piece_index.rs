@@ -6,8 +6,7 @@
 //! by a version of crx without this index and have not been opened by a writer since.
 
 use std::borrow::Cow;
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -32,6 +31,14 @@ pub struct PassageText {
     pub lines: (u64, u64),
     /// The marks that overlap it, as JSON, in the order of the document's marks.
     pub marks: String,
+}
+
+/// A mark that is kept with the rows that were read.
+#[derive(Debug)]
+pub(super) struct KeptMark {
+    start: u64,
+    end: u64,
+    json: Box<str>,
 }
 
 /// A mark: its span in code points, and all of it as JSON.
@@ -117,17 +124,14 @@ pub(super) struct Reader<'a> {
     db: &'a Connection,
     rows: &'a mut ReadRows,
     is_indexed: bool,
-    /// The marks of texts without an index that have been read.
-    marks: HashMap<i64, String>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(db: &'a Connection, rows: &'a mut ReadRows) -> Result<Self> {
         Ok(Reader {
+            is_indexed: rows.has_piece_index(db)?,
             db,
             rows,
-            is_indexed: exists(db)?,
-            marks: HashMap::new(),
         })
     }
 
@@ -170,14 +174,10 @@ impl<'a> Reader<'a> {
             lines.get_or_insert(entry.lines);
             around.push(entry);
         }
-        let mut marks: BTreeMap<u32, &RawValue> = BTreeMap::new();
-        for entry in &around {
-            let of_piece: Vec<(u32, &RawValue)> =
-                serde_json::from_str(&entry.marks).unwrap_or_default();
-            marks.extend(of_piece);
-        }
-        let marks = marks.into_values().filter_map(Mark::of);
-        let marks = overlapping(marks, start, end)?;
+        let of_pieces = around.iter().flat_map(|entry| &entry.marks);
+        let marks: BTreeMap<u32, &KeptMark> =
+            of_pieces.map(|(ordinal, mark)| (*ordinal, mark)).collect();
+        let marks = overlapping(marks.into_values(), start, end);
         Ok(lines.map(|lines| (lines, marks)))
     }
 
@@ -192,24 +192,41 @@ impl<'a> Reader<'a> {
         let first = pieces.first().map_or(0, |piece| piece.start);
         let before = match first {
             0 => Vec::new(),
-            _ => text::pieces(self.db, body, 0, first)?,
+            _ => self.rows.pieces(self.db, body, 0, first)?,
         };
         let lines: usize = before.iter().map(|piece| line_breaks(&piece.text)).sum();
-        let marks = match self.marks.entry(body) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(text::marks(self.db, body)?),
-        };
-        let marks = parse(marks).unwrap_or_default().into_iter();
-        Ok((lines as u64, overlapping(marks, start, end)?))
+        let marks = self.rows.marks(self.db, body)?;
+        Ok((lines as u64, overlapping(marks.iter(), start, end)))
     }
 }
 
 /// Returns the marks that overlap a span, as JSON.
-fn overlapping<'a>(marks: impl Iterator<Item = Mark<'a>>, start: u32, end: u32) -> Result<String> {
+fn overlapping<'a>(marks: impl Iterator<Item = &'a KeptMark>, start: u32, end: u32) -> String {
     let (start, end) = (u64::from(start), u64::from(end));
-    let overlaps = |mark: &Mark<'_>| mark.start < end && mark.end > start;
-    let marks: Vec<&RawValue> = marks.filter(overlaps).map(|mark| mark.json).collect();
-    json(&marks)
+    let overlapping = marks.filter(|mark| mark.start < end && mark.end > start);
+    let mut json = String::from("[");
+    for mark in overlapping {
+        if json.len() > 1 {
+            json.push(',');
+        }
+        json.push_str(&mark.json);
+    }
+    json.push(']');
+    json
+}
+
+/// Parses what the index holds for a piece: marks, each with its ordinal.
+pub(super) fn parse_entry(marks: &str) -> Vec<(u32, KeptMark)> {
+    let marks: Vec<(u32, &RawValue)> = serde_json::from_str(marks).unwrap_or_default();
+    let kept = |(ordinal, json)| Some((ordinal, Mark::of(json)?.kept()));
+    marks.into_iter().filter_map(kept).collect()
+}
+
+/// Reads the marks of a body.
+pub(super) fn read_marks(db: &Connection, body: i64) -> Result<Vec<KeptMark>> {
+    let marks = text::marks(db, body)?;
+    let marks = parse(&marks).unwrap_or_default();
+    Ok(marks.into_iter().map(Mark::kept).collect())
 }
 
 /// Parses marks: objects with a kind, a label, and a start and an end in code points.
@@ -237,6 +254,15 @@ impl<'a> Mark<'a> {
         }
         let Fields { start, end, .. } = serde_json::from_str(json.get()).ok()?;
         (start <= end).then_some(Mark { start, end, json })
+    }
+
+    fn kept(self) -> KeptMark {
+        let Mark { start, end, json } = self;
+        KeptMark {
+            start,
+            end,
+            json: json.get().into(),
+        }
     }
 }
 

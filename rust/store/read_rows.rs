@@ -11,8 +11,10 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use rustc_hash::FxHashMap;
 
-use super::chunks::StoredChunk;
+use super::base::Base;
+use super::chunks::{self, ChunkRow, StoredChunk};
 use super::documents::DocumentRow;
+use super::piece_index::{self, KeptMark};
 use super::row::{self, check, first};
 use super::schema::{CHUNK, CONTEXT, PIECE_INDEX};
 use super::text::{self, Piece};
@@ -26,7 +28,7 @@ const MOST_PIECES: usize = 4096;
 const MOST_ROWS: usize = 16_384;
 
 /// What a model wrote of a chunk, and the outcome.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct StoredContext {
     pub(super) outcome: String,
     pub(super) text: String,
@@ -37,8 +39,8 @@ pub(super) struct StoredContext {
 pub(super) struct PieceEntry {
     /// The line breaks before the piece.
     pub(super) lines: u64,
-    /// The marks around it, each with its ordinal, as JSON.
-    pub(super) marks: String,
+    /// The marks around it, each with its ordinal.
+    pub(super) marks: Vec<(u32, KeptMark)>,
 }
 
 /// The key and the layout of a chunk near a hit.
@@ -49,12 +51,19 @@ pub(super) type Neighbour = (i64, LayoutChunk);
 pub(super) struct ReadRows {
     /// The state of the database that they are of.
     version: i64,
+    /// Documents with their absolute URIs.
     documents: FxHashMap<i64, Arc<DocumentRow>>,
     chunks: FxHashMap<i64, Arc<StoredChunk>>,
+    /// Chunks with what else is shown of them, made of the others.
+    chunk_rows: FxHashMap<i64, Arc<ChunkRow>>,
     contexts: FxHashMap<Vec<u8>, Arc<StoredContext>>,
     /// Pieces of texts by body and start.
     pieces: BTreeMap<(i64, u32), Arc<Piece>>,
     piece_entries: FxHashMap<i64, Arc<PieceEntry>>,
+    /// Whether there is an index of long texts, once it was looked for.
+    has_piece_index: Option<bool>,
+    /// The marks of texts without an index, by body.
+    marks: FxHashMap<i64, Arc<Vec<KeptMark>>>,
     /// Layouts of chunks by document and ordinal.
     layouts: FxHashMap<(i64, u32), Neighbour>,
 }
@@ -73,7 +82,7 @@ impl ReadRows {
     /// Forgets all rows if there are many.
     pub(super) fn trim(&mut self) {
         let named = self.documents.len() + self.contexts.len();
-        let rows = named + self.chunks.len() + self.piece_entries.len();
+        let rows = named + self.chunks.len() + self.piece_entries.len() + self.marks.len();
         if self.pieces.len() > MOST_PIECES || rows.max(self.layouts.len()) > MOST_ROWS {
             *self = ReadRows {
                 version: self.version,
@@ -82,16 +91,17 @@ impl ReadRows {
         }
     }
 
-    /// Returns the document of an id.
+    /// Returns the document of an id, whose URI and path are made absolute by a base.
     pub(super) fn document(
         &mut self,
         db: &Connection,
+        base: Option<&Base>,
         doc: i64,
     ) -> Result<Option<Arc<DocumentRow>>> {
         if let Some(known) = self.documents.get(&doc) {
             return Ok(Some(Arc::clone(known)));
         }
-        let found = DocumentRow::find_by_id(db, doc)?.map(Arc::new);
+        let found = DocumentRow::find_by_id(db, doc)?.map(|row| Arc::new(row.located(base)));
         if let Some(found) = &found {
             self.documents.insert(doc, Arc::clone(found));
         }
@@ -126,6 +136,26 @@ impl ReadRows {
     /// Returns a chunk that has been read, None if there is none of that key.
     pub(super) fn chunk(&self, key: i64) -> Option<Arc<StoredChunk>> {
         self.chunks.get(&key).map(Arc::clone)
+    }
+
+    /// Returns the row of a chunk that has been read, None if there is none of that key.
+    pub(super) fn chunk_row(
+        &mut self,
+        db: &Connection,
+        base: Option<&Base>,
+        key: i64,
+    ) -> Result<Option<Arc<ChunkRow>>> {
+        if let Some(known) = self.chunk_rows.get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(chunk) = self.chunk(key) else {
+            return Ok(None);
+        };
+        let made = chunks::chunk_row(db, self, base, chunk)?.map(Arc::new);
+        if let Some(made) = &made {
+            self.chunk_rows.insert(key, Arc::clone(made));
+        }
+        Ok(made)
     }
 
     /// Returns the context of a key.
@@ -181,15 +211,34 @@ impl ReadRows {
         let found = first(db, sql, [piece], |row| {
             check(&PIECE_INDEX, row, 0)?;
             let lines: i64 = row.get(1)?;
+            let marks: String = row.get(2)?;
             Ok(Arc::new(PieceEntry {
                 lines: lines.cast_unsigned(),
-                marks: row.get(2)?,
+                marks: piece_index::parse_entry(&marks),
             }))
         })?;
         if let Some(found) = &found {
             self.piece_entries.insert(piece, Arc::clone(found));
         }
         Ok(found)
+    }
+
+    /// Returns whether there is an index of long texts.
+    pub(super) fn has_piece_index(&mut self, db: &Connection) -> Result<bool> {
+        match self.has_piece_index {
+            Some(known) => Ok(known),
+            None => Ok(*self.has_piece_index.insert(piece_index::exists(db)?)),
+        }
+    }
+
+    /// Returns the marks of a body.
+    pub(super) fn marks(&mut self, db: &Connection, body: i64) -> Result<Arc<Vec<KeptMark>>> {
+        if let Some(known) = self.marks.get(&body) {
+            return Ok(Arc::clone(known));
+        }
+        let read = Arc::new(piece_index::read_marks(db, body)?);
+        self.marks.insert(body, Arc::clone(&read));
+        Ok(read)
     }
 
     /// Returns the layout of a chunk if it has been read.

@@ -464,7 +464,7 @@ fn rows_are_kept_until_another_connection_changes_the_database() {
     let keys = reader.chunk_keys(1).unwrap();
     let text_of = |reader: &Store| {
         reader.begin_read().unwrap();
-        let text = reader.chunks(&keys).unwrap()[0].text.clone();
+        let text = reader.chunks(&keys).unwrap()[0].text().to_owned();
         reader.end_read().unwrap();
         text
     };
@@ -525,9 +525,9 @@ fn the_legs_read_the_documents_that_were_put() {
     let folder = TempDir::new().unwrap();
     let store = full(&folder);
     let chunks = store.doc_chunks(1).unwrap();
-    assert_eq!(chunks, store.chunks(&[1]).unwrap());
-    assert_eq!(chunks[0].text, "revenue grew");
-    assert_eq!(chunks[0].context, "from ACME's filing");
+    assert_eq!(chunks[0], *store.chunks(&[1]).unwrap()[0]);
+    assert_eq!(chunks[0].text(), "revenue grew");
+    assert_eq!(chunks[0].context(), "from ACME's filing");
     // 0.6 and 0.8 as f16, little-endian.
     assert_eq!(
         store.doc_vectors(1).unwrap(),

@@ -3,6 +3,7 @@
 //! A span is read from the pieces that contain it, so that a chunk of a document of 200 MB costs as
 //! much to read as a chunk of a short note.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -218,6 +219,13 @@ pub(super) fn cut(
     }
 }
 
+/// Returns the bytes of `text[start..end]` of a body in the first piece, if it holds all of it.
+pub(super) fn bytes_within(pieces: &[Arc<Piece>], start: u32, end: u32) -> Option<Range<usize>> {
+    let piece = pieces.first().filter(|piece| end <= piece.end)?;
+    let (from, to, _) = piece.cut(start.checked_sub(piece.start)?, end - piece.start);
+    Some(from..to)
+}
+
 fn missing(body: i64) -> Error {
     Error::Damaged(format!(
         "body {body} lacks a piece of its text; `crx verify` lists every fault"
@@ -324,6 +332,11 @@ mod tests {
                 let around = pieces.iter().filter(|piece| piece.start <= last).cloned();
                 let around: Vec<_> = around.collect();
                 let found = cut(&around, 1, first, last + 1).unwrap();
+                let within = bytes_within(&around, first, last + 1);
+                assert_eq!(within.is_some(), last < pieces[0].end);
+                if let Some(bytes) = within {
+                    assert_eq!(pieces[0].text[bytes], expected);
+                }
                 assert_eq!(found, (before.as_str(), expected));
             }
         }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 
+import numpy as np
+
+from crx import _native
+from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
-from crx.types import LEGS, Hit, Ranking, Stage
+from crx.types import LEGS, Hit, Stage
 
 # A hit with a smaller share of the score of the best one is less relevant: it is listed by its
 # location alone. (Evidence: `benches/tails.py`.)
@@ -18,47 +21,37 @@ NAMED_COPIES = 10
 def read_hits(search: Search) -> Search:
     """Return the search with its hits, without chunks that were removed from the store since."""
     keys = search.ranking.keys.tolist()
+    scores = dict(zip(keys, search.ranking.scores.tolist(), strict=True))
     # Those of the legs first, then those of rules in their order.
-    names = dict.fromkeys((*LEGS, *search.rankings))
-    stages = {
-        name: _stages(search.rankings[name], keys) for name in names if name in search.rankings
-    }
+    names = [name for name in dict.fromkeys((*LEGS, *search.rankings)) if name in search.rankings]
+    rankings = [(name, search.rankings[name]) for name in names]
     rows = search.rows.read(keys)
-    best = max(search.ranking.scores.tolist(), default=0.0)
-    hits = tuple(
-        Hit(
-            key=key,
-            score=score,
-            uri=row.uri,
-            title=row.title,
-            ordinal=row.ordinal,
-            start=row.start,
-            end=row.end,
-            text=row.text,
-            outline=row.outline,
-            context=row.context,
-            stages={name: of[key] for name, of in stages.items() if key in of},
-            copies=len(search.copies.get(key, ())),
-            also_in=_other_documents(search, key, row.uri),
-            less_relevant=best > 0 and score < RELEVANT_SHARE * best,
-        )
-        for key, score in zip(keys, search.ranking.scores.tolist(), strict=True)
-        if (row := rows.get(key))
+    best = max(scores.values(), default=0.0)
+    hits = _native.make_hits(
+        Hit,
+        Stage,
+        [*rows.values()],
+        scores=[*map(scores.__getitem__, rows)],
+        rankings=[
+            (
+                name,
+                np.ascontiguousarray(each.keys, np.int64),
+                np.ascontiguousarray(each.scores, np.float64),
+            )
+            for name, each in rankings
+        ],
+        copies=[len(search.copies.get(key, ())) for key in rows],
+        also_in=[_other_documents(search, row) for row in rows.values()],
+        least=RELEVANT_SHARE * best if best > 0 else -np.inf,
     )
     return search._replace(hits=hits)
 
 
-def _other_documents(search: Search, key: int, uri: str) -> tuple[str, ...]:
+def _other_documents(search: Search, hit: ChunkRow) -> tuple[str, ...]:
     """Return the first documents that hold copies of a hit, but its own."""
-    copies = search.copies.get(key)
+    copies = search.copies.get(hit.key)
     if not copies:
         return ()
     rows = search.rows.read(copies)
-    others = dict.fromkeys(row.uri for row in rows.values() if row.uri != uri)
+    others = dict.fromkeys(row.uri for row in rows.values() if row.uri != hit.uri)
     return tuple(islice(others, NAMED_COPIES))
-
-
-def _stages(ranking: Ranking, keys: Sequence[int]) -> dict[int, Stage]:
-    """Return the rank and the score of those of the keys that a ranking has."""
-    scored = dict(zip(ranking.keys.tolist(), enumerate(ranking.scores.tolist(), 1), strict=True))
-    return {key: Stage(*scored[key]) for key in keys if key in scored}

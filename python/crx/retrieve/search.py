@@ -12,7 +12,6 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crx import _native
 from crx.config import Settings
@@ -24,7 +23,7 @@ from crx.retrieve.hits import read_hits
 from crx.retrieve.legs.leg_search import search_reachable_legs
 from crx.retrieve.legs.pattern_match import match_pattern
 from crx.retrieve.parameters import DEEPEST
-from crx.retrieve.ports import Keys, Searcher
+from crx.retrieve.ports import Searcher
 from crx.retrieve.query.exclusion import exclude_chunks, parse_query
 from crx.retrieve.query.filter_fields import describe_filter, filter_legs
 from crx.retrieve.query.spelling import correct_query
@@ -38,7 +37,15 @@ from crx.retrieve.rules.recency import Recency
 from crx.retrieve.rules.rerank import Rerank
 from crx.retrieve.rules.unknown_words import UnknownWords
 from crx.retrieve.rules.verbatim import Verbatim
-from crx.retrieve.search_state import ALL, RankingRule, Search, SearchParameters, Step, start_search
+from crx.retrieve.search_state import (
+    ALL,
+    RankingRule,
+    Search,
+    SearchParameters,
+    Step,
+    append,
+    start_search,
+)
 from crx.retrieve.widen import describe_left_out, widen_hits
 from crx.types import LEGS, Note, Ranking, Result
 
@@ -215,8 +222,7 @@ def _explained(name: str, before: Ranking, after: Search) -> Mapping[str, Rankin
     """Return the rankings of a search, with that of a rule which changed the order."""
     keys = after.ranking.keys.tolist()
     # Not by `numpy.isin`, which loads `numpy.ma` in a new process: as much time as a search.
-    kept = set(keys)
-    if name in after.rankings or [key for key in before.keys.tolist() if key in kept] == keys:
+    if name in after.rankings or [*filter(set(keys).__contains__, before.keys.tolist())] == keys:
         return after.rankings
     return {**after.rankings, name: after.ranking}
 
@@ -260,26 +266,12 @@ def _require_order(after: object) -> None:
         raise ValueError("its ranking has a key twice")
 
 
-def append(ranking: Ranking, keys: Keys, scores: NDArray[np.float32]) -> Ranking:
-    """Return a ranking with those of further chunks that it lacks, none with a greater score."""
-    if not len(keys):
-        return ranking
-    known = set(ranking.keys.tolist())
-    new = [at for at, key in enumerate(keys.tolist()) if key not in known]
-    if not new:
-        return ranking
-    keys, scores = keys[new], scores[new]
-    if len(ranking.scores):
-        scores = np.minimum(scores, ranking.scores.min())
-    return Ranking(np.concatenate([ranking.keys, keys]), np.concatenate([ranking.scores, scores]))
-
-
 def _cut(search: Search, wanted: int) -> Search:
     keys, scores = search.ranking.keys, search.ranking.scores
     if len(keys) <= wanted:
         return search
-    rest = append(Ranking(keys[wanted:], scores[wanted:]), search.rest.keys, search.rest.scores)
-    return search._replace(ranking=Ranking(keys[:wanted], scores[:wanted]), rest=rest)
+    cut_off = (Ranking(keys[wanted:], scores[wanted:]), *search.cut_off)
+    return search._replace(ranking=Ranking(keys[:wanted], scores[:wanted]), cut_off=cut_off)
 
 
 def _is_too_few(after: Search, given: Search) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crx.retrieve.parameters import RankingWeights
-from crx.retrieve.ports import Legs, Searcher
+from crx.retrieve.ports import Keys, Legs, Searcher
 from crx.retrieve.query_vectors import QueryEmbedder
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rows import ChunkRow
@@ -76,11 +78,11 @@ class ChunkRows:
 
         Raises `Damaged` if one is missing that cannot have been removed.
         """
-        wanted = list(keys)
-        unread = [key for key in dict.fromkeys(wanted) if key not in self._rows]
-        if unread:
-            self._rows.update({row.key: row for row in self._searcher.chunks(unread)})
-        return {key: self._rows[key] for key in wanted if key in self._rows}
+        wanted, known = list(keys), self._rows
+        if unread := set(wanted).difference(known):
+            found = self._searcher.chunks(unread)
+            known.update(zip(map(attrgetter("key"), found), found, strict=True))
+        return {key: row for key in wanted if (row := known.get(key))}
 
 
 class Search(NamedTuple):
@@ -90,8 +92,8 @@ class Search(NamedTuple):
     the documents of the filter. `ranking` is the order so far; `rankings` holds that of each leg,
     and the own ones of rules. `wanted` is how many candidates the later rules read. `copies` has,
     by the key of each chunk that copies no better one, those that copy it and were left out.
-    `dropped` are other chunks that a rule left out, `rest` the candidates that were cut off, best
-    first. `notes` are warnings of one line each, `times` milliseconds by step.
+    `dropped` are other chunks that a rule left out, `cut_off` the candidates that were cut off, the
+    last first. `notes` are warnings of one line each, `times` milliseconds by step.
     """
 
     request: SearchRequest
@@ -106,11 +108,19 @@ class Search(NamedTuple):
     wanted: int = 0
     copies: Mapping[int, tuple[int, ...]] = {}
     dropped: frozenset[int] = frozenset()
-    rest: Ranking = EMPTY
+    cut_off: tuple[Ranking, ...] = ()
     hits: tuple[Hit, ...] = ()
     passages: tuple[Passage, ...] = ()
     notes: tuple[Note, ...] = ()
     times: Mapping[str, float] = {}
+
+    @property
+    def rest(self) -> Ranking:
+        """The candidates that were cut off, best first."""
+        rest = EMPTY
+        for each in reversed(self.cut_off):
+            rest = append(each, rest.keys, rest.scores)
+        return rest
 
     @property
     def wanted_results(self) -> int:
@@ -151,3 +161,17 @@ def start_search(
         query=request.query,
         rankings={},
     )
+
+
+def append(ranking: Ranking, keys: Keys, scores: NDArray[np.float32]) -> Ranking:
+    """Return a ranking with those of further chunks that it lacks, none with a greater score."""
+    if not len(keys):
+        return ranking
+    known = set(ranking.keys.tolist())
+    new = [at for at, key in enumerate(keys.tolist()) if key not in known]
+    if not new:
+        return ranking
+    keys, scores = keys[new], scores[new]
+    if len(ranking.scores):
+        scores = np.minimum(scores, ranking.scores.min())
+    return Ranking(np.concatenate([ranking.keys, keys]), np.concatenate([ranking.scores, scores]))

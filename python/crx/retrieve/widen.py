@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import orjson
 
+from crx import _native
 from crx.retrieve.operators import matched_text
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.query.exclusion import holds_excluded
@@ -15,7 +17,7 @@ from crx.retrieve.rows import PassageRow
 from crx.retrieve.search_state import Search
 from crx.show.answer_span import find_answers
 from crx.show.location import anchor_around, locate_passage
-from crx.show.marks import pages_around, read_position
+from crx.show.marks import pages_around, read_marks
 from crx.types import FOLDER_DESCRIPTION, Hit, Note, Passage, Window
 
 
@@ -88,9 +90,10 @@ def widen(
     best = [hits[row.hits[0]] for row in rows]
     answers = find_answers([hit.text for hit in best], query)
     metadata = {each: orjson.loads(each) for each in {row.metadata for row in rows}}
+    made = _native.make_passages(Passage, rows, tuple(hits), answers)
     return [
-        _passage(row, hits, answer, metadata=metadata[row.metadata])
-        for row, answer in zip(rows, answers, strict=True)
+        _locate(passage, row, answer, marks=marks, metadata=metadata[row.metadata])
+        for row, answer, (passage, marks) in zip(rows, answers, made, strict=True)
     ]
 
 
@@ -107,38 +110,25 @@ def describe_left_out(search: Search) -> str:
     )
 
 
-def _passage(
+def _locate(
+    passage: Passage,
     row: PassageRow,
-    hits: Sequence[Hit],
     answer: tuple[int, int],
     *,
+    marks: str,
     metadata: Mapping[str, object],
 ) -> Passage:
-    """Return a passage; `answer` is the span of the line of its best hit that answers."""
-    within = [hits[at] for at in row.hits]
-    best = within[0]
-    text, lines = row.text, row.lines
-    first, last = answer
-    start, end = best.start + first, best.start + last
-    # Most texts have sections alone.
-    headings, others = read_position(row.marks, start)
-    passage = Passage(
-        uri=best.uri,
-        title=best.title,
-        start=row.start,
-        end=row.end,
-        text=text,
-        score=row.score,
-        tokens=row.tokens,
-        hits=tuple(within),
-        headings=headings,
-        lines=lines,
-        line=lines[0] + text.count("\n", 0, start - row.start) if lines else None,
-        pages=pages_around(others, start, end) if others else None,
-        # The line that answers may have none, as the header of a table.
-        anchor=anchor_around(others, start, end) or anchor_around(others, best.start, best.end)
-        if others
-        else None,
-        folder=str(metadata.get(FOLDER_DESCRIPTION, "")),
-    )
+    """Return a passage with its position in the file and the description of its folder.
+
+    `answer` is the span of the line of its best hit that answers, `marks` those around that are no
+    sections, which most texts have alone.
+    """
+    best, (first, last) = passage.hits[0], answer
+    if marks:
+        around, start, end = read_marks(marks), best.start + first, best.start + last
+        # The line that answers may have no anchor, as the header of a table.
+        anchor = anchor_around(around, start, end) or anchor_around(around, best.start, best.end)
+        passage = replace(passage, pages=pages_around(around, start, end), anchor=anchor)
+    if FOLDER_DESCRIPTION in metadata:
+        passage = replace(passage, folder=str(metadata[FOLDER_DESCRIPTION]))
     return locate_passage(passage, uri=row.uri, metadata=metadata, answer=best.text[first:last])

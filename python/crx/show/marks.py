@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import orjson
 
-from crx.types import SECTIONS, Mark
+from crx import _native
+from crx.types import Mark
 
 
 def read_marks(marks: str) -> list[Mark]:
@@ -16,11 +17,8 @@ def read_marks(marks: str) -> list[Mark]:
 
 def read_position(marks: str, position: int) -> tuple[tuple[str, ...], list[Mark]]:
     """Return the labels of the sections around a position, outermost first, and the other marks."""
-    found = orjson.loads(marks)
-    around = [m for m in found if m["kind"] in SECTIONS and m["start"] <= position < m["end"]]
-    around.sort(key=lambda mark: (mark["start"], -mark["end"]))
-    others = [Mark(**mark) for mark in found if mark["kind"] not in SECTIONS]
-    return tuple(mark["label"] for mark in around), others
+    labels, others = _native.position_in(marks, position)
+    return labels, read_marks(others) if others else []
 
 
 def pages_around(marks: Sequence[Mark], start: int, end: int) -> tuple[str, str] | None:

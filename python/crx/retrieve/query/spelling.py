@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import partial
+from functools import lru_cache, partial
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -240,6 +240,12 @@ def find_function_words(query: str, langs: Sequence[str]) -> frozenset[str]:
     They are those of English, of the languages of the index, `langs`, and of any other language of
     which the query has several.
     """
+    return _find_function_words(query, tuple(langs))
+
+
+# Asked by more than one step of a search.
+@lru_cache(maxsize=16)
+def _find_function_words(query: str, langs: tuple[str, ...]) -> frozenset[str]:
     words = set(re.findall(r"\w+", query.casefold()))
     own = {"en", *map(primary_language, langs)}
     return frozenset().union(

@@ -19,7 +19,6 @@ from crx import _native
 from crx.config import Settings
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import ALL, Search
-from crx.show.copies import group_originals
 from crx.types import Ranking
 
 # Of a document without the path of its file: what follows a file with an extension.
@@ -78,7 +77,7 @@ class CopyFolding:
             if costs[best] == costs[first]:
                 continue
             pair = [rows[best], rows[first]]
-            if _native.find_copied_chunks(search.query, pair, share=self.share)[1] == 0:
+            if len(_native.find_copied_chunks(search.query, pair, share=self.share)) == 1:
                 keys[at[first]], keys[at[best]] = best, first
                 swapped = True
         if not swapped:
@@ -90,13 +89,8 @@ class CopyFolding:
 def find_copies(search: Search, keys: Sequence[int], *, share: float) -> dict[int, tuple[int, ...]]:
     """Return the chunks that copy no better one, best first, each with its copies."""
     # A chunk that was removed from the store since the legs were searched is no candidate.
-    rows = search.rows.read(keys)
-    stored = list(rows)
-    originals = _native.find_copied_chunks(search.query, list(rows.values()), share=share)
-    groups = group_originals(originals)
-    return {
-        stored[first]: tuple(map(stored.__getitem__, others)) for first, others in groups.items()
-    }
+    rows = [*search.rows.read(keys).values()]
+    return _native.find_copied_chunks(search.query, rows, share=share)
 
 
 def _location_cost(search: Search, row: ChunkRow) -> tuple[bool, int]:

@@ -18,6 +18,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from crx import _native
 from crx.config import Settings
 from crx.retrieve.ports import Keys
 from crx.retrieve.rows import ChunkRow
@@ -63,9 +64,10 @@ class Definitions:
     def apply(self, search: Search) -> Search:
         """Return the search with the chunks first that describe the name, in order of rank."""
         keys, scores = search.ranking.keys, search.ranking.scores
-        rows = search.rows.read(_with_last_word(search, keys).tolist())
+        rows = [*search.rows.read(_with_last_word(search, keys).tolist()).values()]
         names = list(self._names(search.query))
-        describing = {key for key, row in rows.items() if self._describes(row, names)}
+        naming = _native.rows_with_names(rows, [(each.folded, each.document) for each in names])
+        describing = {rows[at].key for at in naming if self._describes(rows[at], names)}
         defines = np.array([key in describing for key in keys.tolist()], bool)
         if not defines.any() or defines[: defines.sum()].all():
             return search

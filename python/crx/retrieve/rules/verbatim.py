@@ -155,13 +155,9 @@ def promote_exact(
     Scores are raised above the best of the others.
     """
     scores = dict(zip(ranking.keys.tolist(), ranking.scores.tolist(), strict=True))
-    # Longest first: those that most texts lack.
-    words = sorted({word for phrase in phrases for word in phrase.split()}, key=len, reverse=True)
-    exact = [
-        key
-        for key in dict.fromkeys([*scores, *candidates])
-        if key in rows and _holds(rows[key].text, words, phrases)
-    ]
+    stored = [key for key in dict.fromkeys([*scores, *candidates]) if key in rows]
+    found = _native.rows_with_phrases([rows[key] for key in stored], phrases)
+    exact = [stored[at] for at in found if _holds(rows[stored[at]].text, phrases)]
     if not exact:
         return ranking
     if originals:
@@ -210,13 +206,7 @@ def _order_named(
     return sorted(exact, key=cost)
 
 
-def _holds(text: str, words: Sequence[str], phrases: Sequence[str]) -> bool:
-    """Return whether a text holds all phrases, which consist of these words."""
-    # Most texts lack a word, which is quick to see.
-    folded = text.casefold()
-    for word in words:
-        if word not in folded:
-            return False
+def _holds(text: str, phrases: Sequence[str]) -> bool:
     normalized = normalize_text(text)
     return all(occurs(phrase, normalized) for phrase in phrases)
 
