@@ -160,7 +160,7 @@ def test_llms_txt_lists_every_page_and_each_has_a_copy(site: Path) -> None:
     whole = (site / "llms-full.txt").read_text(encoding="utf-8")
     assert all((site / page).read_text(encoding="utf-8") in whole for page in listed)
     assert "::: " not in whole
-    assert '### crx.Index.search(self, query: str = "", ' in whole
+    assert "### crx.Index.search(self, query: str = '', " in whole
     assert "### crx.protocols.Embedder.embed(self, texts: Sequence[str], " in whole
 
 

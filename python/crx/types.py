@@ -181,10 +181,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The rank, from 1, and the raw score that one stage of a search gave to a chunk.
-
-    A leg, the fusion and a rule with an order of its own rank their own chunks; another rule, all.
-    """
+    """The rank, from 1, and raw score of a chunk among those that one stage of a search ranks."""
 
     rank: int
     score: float

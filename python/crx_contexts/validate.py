@@ -9,11 +9,12 @@ empty one in the index. `tests/data/contexts` has the corpus that they are measu
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 
-from crx.context.controls import has_controls, is_unreadable
+from crx.context.controls import has_controls
 from crx.context.outline import Outliner
 from crx.services.prompt import FIRMER, Prompt
 from crx.types import Chunk, Context, Document
@@ -25,6 +26,7 @@ from crx_contexts.vocabulary import (
     split_units,
 )
 
+_BROKEN = frozenset("\ufeff\ufffd")
 _PREAMBLE = re.compile(
     r"""
     (here\ (is|are)|here's|this\ is|below\ is|following\ is)\ (a|an|the|my|your|some)\b[^.:]{0,60}
@@ -168,6 +170,11 @@ _SENTENCE_END = re.compile(
 )
 
 
+def _is_unreadable(text: str) -> bool:
+    """Return whether a text has signs of broken UTF-8, private or unassigned characters."""
+    return any(c in _BROKEN or unicodedata.category(c) in ("Co", "Cn") for c in text)
+
+
 class ContextValidator:
     """Rules for the contexts of one document.
 
@@ -188,7 +195,7 @@ class ContextValidator:
             # Before the rules that read every character: an answer may be a megabyte.
             ("over length", lambda text, _: len(text) > self._max_chars),
             ("empty", lambda text, _: not any(c.isalnum() for c in text)),
-            ("control characters", lambda text, _: has_controls(text) or is_unreadable(text)),
+            ("control characters", lambda text, _: has_controls(text) or _is_unreadable(text)),
             ("thinking", lambda text, _: _OPEN_THOUGHT.search(text) is not None),
             ("refusal", lambda text, _: is_refusal(text)),
             ("preamble", lambda text, _: is_preamble(text)),

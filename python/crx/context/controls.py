@@ -7,7 +7,6 @@ is written by a model, or comes from a plugin or a file, so none of them is stor
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from crx.types import Context
 
@@ -15,17 +14,11 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-_BROKEN = frozenset("\ufeff\ufffd")
 
 
 def has_controls(text: str) -> bool:
     """Return whether a text has control characters, marks of direction, tags or surrogates."""
     return _CONTROLS.search(text) is not None
-
-
-def is_unreadable(text: str) -> bool:
-    """Return whether a text has signs of broken UTF-8, private or unassigned characters."""
-    return any(c in _BROKEN or unicodedata.category(c) in ("Co", "Cn") for c in text)
 
 
 def strip_controls(text: str) -> str:

@@ -12,7 +12,7 @@ NO_SUCH_WORDS = Note("nothing found: no document has these words", "nothing")
 NO_SUCH_WORDS_YET = Note(
     "nothing found: no document that can be searched yet has these words", "nothing"
 )
-NO_WORD = Note(
+QUERY_WITHOUT_WORD = Note(
     "nothing found: the query has no word; a search for a literal text (--literal) finds it",
     "nothing",
 )

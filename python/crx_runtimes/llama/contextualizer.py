@@ -20,7 +20,6 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from crx.answer.reasoning import strip_reasoning
 from crx.backends.options import refuse_cap, typed_options
 from crx.errors import ModelError
 from crx.models.store import find_gguf_file
@@ -41,6 +40,7 @@ from crx_contexts.chunk_groups import (
 )
 from crx_contexts.chunk_prompt import Answers, ChunkPrompt, restore_order
 from crx_contexts.excerpts import Excerpt, excerpts
+from crx_contexts.reasoning import strip_reasoning
 from crx_contexts.validate import ContextValidator
 from crx_runtimes.llama.chat_template import PLAIN
 from crx_runtimes.llama.model_file import check_model_file, file_digest

@@ -86,10 +86,7 @@ def _read(found: Any) -> Reading:
 
 
 def read_upright(read: Callable[[int], Reading]) -> str:
-    """Return the text of an image that may stand upside down or on its side.
-
-    `read` reads it after some quarter turns. An upright one is read once.
-    """
+    """Return the text of an image, which `read` reads after some quarter turns, an upright once."""
     reading = read(0)
     if reading.is_sideways:
         turned = max(read(1), read(3), key=lambda each: each.confidence)

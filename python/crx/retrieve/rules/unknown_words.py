@@ -29,8 +29,8 @@ from crx.retrieve.search_notes import (
     NEAR_IN_MEANING,
     NO_SUCH_WORDS,
     NO_SUCH_WORDS_YET,
-    NO_WORD,
     NOTHING_NEAR,
+    QUERY_WITHOUT_WORD,
     parts_alone,
 )
 from crx.retrieve.search_state import ALL, EMPTY, Search
@@ -114,7 +114,7 @@ class UnknownWords:
             only_parts = _is_unknown_whole(word, search) and not _is_in_texts(word, search, bm25)
             return search.noting(parts_alone(word) if only_parts else "")
         if not _WORD.search(search.query):
-            return _with_legs(search, {"bm25": EMPTY}).noting(NO_WORD)
+            return _with_legs(search, {"bm25": EMPTY}).noting(QUERY_WITHOUT_WORD)
         # What shares function words with the query alone is not found by its words.
         if dense is None or not len(dense.keys):
             # A filter that no document meets, and an index without documents, are told by

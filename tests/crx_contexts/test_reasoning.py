@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.answer.reasoning import strip_reasoning
+from crx_contexts.reasoning import strip_reasoning
 
 
 @pytest.mark.parametrize(

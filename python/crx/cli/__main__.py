@@ -1,5 +1,0 @@
-"""`python -m crx.cli`."""
-
-from crx.cli import main
-
-main()
