@@ -20,7 +20,7 @@ use crate::passages::{ChunkSpan, LayoutChunk};
 /// A chunk with its document's names and its contexts.
 ///
 /// It holds the rows that were read, and no copy of them.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct ChunkRow {
     chunk: Arc<StoredChunk>,
     document: Arc<DocumentRow>,
@@ -41,12 +41,6 @@ impl Text {
             Text::Within(piece, bytes) => &piece.text[bytes.clone()],
             Text::Across(text) => text,
         }
-    }
-}
-
-impl PartialEq for Text {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
     }
 }
 
@@ -254,7 +248,7 @@ pub(super) fn cut<'a>(text: &'a str, spans: &[(u32, u32)]) -> Vec<&'a str> {
 }
 
 /// A row of the table `chunk`. An empty key means that there is none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct StoredChunk {
     pub(super) key: i64,
     pub(super) doc: i64,

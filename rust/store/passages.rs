@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
+use std::ops::Bound;
 use std::sync::{Arc, LazyLock};
 
 use rusqlite::types::ValueRef;
@@ -263,12 +264,21 @@ impl<'a> Sides<'a> {
             }
         };
         let mut nearest = hit;
-        while continues(&nearest)
-            && let Some(read) =
-                neighbour(nearest.1.ordinal, side).and_then(|next| known.layout(document.doc, next))
-        {
-            nearest = read;
-            around.insert(nearest.1.ordinal, nearest);
+        let mut add_read = |read: &mut dyn Iterator<Item = (&u32, &Neighbour)>| {
+            while continues(&nearest)
+                && let Some((&ordinal, &next)) = read.next()
+                && neighbour(nearest.1.ordinal, side) == Some(ordinal)
+            {
+                nearest = next;
+                around.insert(ordinal, next);
+            }
+        };
+        if let Some(read) = known.layouts(document.doc) {
+            let at = hit_layout.ordinal;
+            match side {
+                Side::After => add_read(&mut read.range((Bound::Excluded(at), Bound::Unbounded))),
+                Side::Before => add_read(&mut read.range(..at).rev()),
+            }
         }
         if !continues(&nearest) {
             return Ok(());

@@ -28,7 +28,7 @@ const MOST_PIECES: usize = 4096;
 const MOST_ROWS: usize = 16_384;
 
 /// What a model wrote of a chunk, and the outcome.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct StoredContext {
     pub(super) outcome: String,
     pub(super) text: String,
@@ -64,8 +64,9 @@ pub(super) struct ReadRows {
     has_piece_index: Option<bool>,
     /// The marks of texts without an index, by body.
     marks: FxHashMap<i64, Arc<Vec<KeptMark>>>,
-    /// Layouts of chunks by document and ordinal.
-    layouts: FxHashMap<(i64, u32), Neighbour>,
+    /// Layouts of chunks by document and ordinal, and how many there are.
+    layouts: FxHashMap<i64, BTreeMap<u32, Neighbour>>,
+    layout_count: usize,
 }
 
 impl ReadRows {
@@ -83,7 +84,7 @@ impl ReadRows {
     pub(super) fn trim(&mut self) {
         let named = self.documents.len() + self.contexts.len();
         let rows = named + self.chunks.len() + self.piece_entries.len() + self.marks.len();
-        if self.pieces.len() > MOST_PIECES || rows.max(self.layouts.len()) > MOST_ROWS {
+        if self.pieces.len() > MOST_PIECES || rows.max(self.layout_count) > MOST_ROWS {
             *self = ReadRows {
                 version: self.version,
                 ..ReadRows::default()
@@ -126,7 +127,12 @@ impl ReadRows {
         for key in unread {
             let mut rows = statement.query([key])?;
             if let Some(row) = rows.next()? {
-                let chunk = StoredChunk::read(row)?;
+                let chunk = StoredChunk {
+                    // A search looks for vectors elsewhere.
+                    wanted_key: Vec::new(),
+                    vector_key: Vec::new(),
+                    ..StoredChunk::read(row)?
+                };
                 self.chunks.insert(key, Arc::new(chunk));
             }
         }
@@ -241,14 +247,16 @@ impl ReadRows {
         Ok(read)
     }
 
-    /// Returns the layout of a chunk if it has been read.
-    pub(super) fn layout(&self, doc: i64, ordinal: u32) -> Option<Neighbour> {
-        self.layouts.get(&(doc, ordinal)).copied()
+    /// Returns the layouts of a document's chunks that have been read, by ordinal.
+    pub(super) fn layouts(&self, doc: i64) -> Option<&BTreeMap<u32, Neighbour>> {
+        self.layouts.get(&doc)
     }
 
     /// Keeps the layout of a chunk of a document.
     pub(super) fn keep_layout(&mut self, doc: i64, neighbour: Neighbour) {
-        self.layouts.insert((doc, neighbour.1.ordinal), neighbour);
+        let of_document = self.layouts.entry(doc).or_default();
+        let before = of_document.insert(neighbour.1.ordinal, neighbour);
+        self.layout_count += usize::from(before.is_none());
     }
 
     /// Returns the pieces of a span if all of them have been read.
