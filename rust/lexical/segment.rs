@@ -154,12 +154,13 @@ mod tests {
 
     #[test]
     fn a_key_is_found_among_numbers_with_and_without_gaps() {
-        let lists: [&[i64]; 6] = [
+        let lists: [&[i64]; 7] = [
             &[],
             &[5],
             &[3, 4, 5, 6],
             &[1, 2, 5, 6, 7, 20],
             &[1, 1, 1, 2, 2, 9],
+            &[1, 3, 3, 3],
             &[-4, -3, 0, i64::MAX],
         ];
         for numbers in lists {
