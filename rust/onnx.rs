@@ -58,9 +58,9 @@ pub fn external_files(model: &[u8]) -> Result<BTreeSet<String>, String> {
     Ok(found)
 }
 
-/// Returns bytes that add an output to the graph before which they are put behind: the states of
-/// all tokens after the last layer normalization, which a mean is taken of. Messages that are
-/// written one after the other are one, in which the outputs of both stand.
+/// Returns bytes that add an output to the graph behind which they are put: that of the last layer
+/// normalization, which in an encoder that is pooled by the mean has the states of all tokens.
+/// Messages that are written one after the other are one, in which the outputs of both stand.
 ///
 /// None for a graph without a layer normalization, and for what is no graph.
 pub fn states_output(model: &[u8]) -> Option<Vec<u8>> {
@@ -75,7 +75,9 @@ pub fn states_output(model: &[u8]) -> Option<Vec<u8>> {
                 fields.find_map(|(field, value)| (field == wanted).then_some(value))
             };
             if node.0 == NODE_OF_GRAPH && of(OPERATOR_OF_NODE) == Some(b"LayerNormalization") {
-                states = of(OUTPUT_OF_NODE).or(states);
+                states = of(OUTPUT_OF_NODE)
+                    .filter(|name| !name.is_empty())
+                    .or(states);
             }
         }
     }
@@ -139,7 +141,10 @@ impl<'a> Iterator for Fields<'a> {
 impl<'a> Fields<'a> {
     /// Reads one field; None for one without a length.
     fn read_field(&mut self) -> Result<Option<(u64, &'a [u8])>, String> {
-        let tag = self.read_varint()?;
+        // ONNX Runtime cuts a longer one off, and would read another field.
+        let tag =
+            u32::try_from(self.read_varint()?).map_err(|_| "a field number that is too large")?;
+        let tag = u64::from(tag);
         match tag & 7 {
             0 => self.read_varint().map(|_| None),
             1 => self.take(8).map(|_| None),
@@ -190,6 +195,7 @@ fn write_field(number: u64, value: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::{Fields, external_files, states_output, write_field};
 
     fn node(operator: &[u8], output: &[u8]) -> Vec<u8> {

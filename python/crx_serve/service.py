@@ -200,15 +200,15 @@ class SearchService:
         What is found is in other documents. It is reranked only if `rerank` says so.
         """
         _, index, row = self.find_document(document_id)
-        found = search_like(index.store.text(row.doc)[start:end], uri=row.uri, where=request.where)
-        if not found.query:
+        text = index.store.text(row.doc)[start:end]
+        if not text.strip():
             raise NotFound(f"{document_id}: no text there; search again")
+        found = search_like(text, uri=row.uri, where=request.where, rerank=request.rerank)
         return msgspec.structs.replace(
             request,
             query=found.query,
             where=dict(found.where),
             without=[*request.without, *found.without],
-            rerank=bool(request.rerank),
         )
 
     def search_index(self, served: ServedIndex, request: SearchQuery) -> Result:

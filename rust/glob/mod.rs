@@ -12,8 +12,8 @@ pub use ignore::IgnorePatterns;
 use steps::{Step, Steps, class};
 use unicode_normalization::UnicodeNormalization;
 
-/// Characters of the longest pattern. The time of a match is bounded by it, since the longest path
-/// has 4,096 bytes.
+/// Characters of the longest pattern. The time of a match is bounded by it, since the longest text
+/// that is compared has 4,096 bytes.
 const MAX_CHARS: usize = 1000;
 
 /// A compiled glob: `*` and `?` match within a folder, `**` across folders. Letters with accents

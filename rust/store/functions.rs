@@ -9,6 +9,10 @@ use super::base::Base;
 use crate::error::Result;
 use crate::glob::Glob;
 
+/// A longer text is compared with a glob up to here: the longest path has as many bytes, and a value
+/// of a document's metadata may have millions.
+const LONGEST_TEXT: usize = 4096;
+
 /// Registers `crx_glob(pattern, text)`, `crx_source(uri)` and `crx_absolute(stored, base)` with a
 /// connection.
 pub(super) fn register(db: &Connection) -> Result<()> {
@@ -18,7 +22,10 @@ pub(super) fn register(db: &Connection) -> Result<()> {
     db.create_scalar_function("crx_glob", 2, pure, |call| {
         let glob: Arc<Glob> =
             call.get_or_create_aux(0, |pattern| Glob::new(pattern.as_str().unwrap_or_default()))?;
-        Ok(glob.matches(call.get_raw(1).as_str()?))
+        let text = call.get_raw(1).as_str()?;
+        let mut ends = (0..=text.len().min(LONGEST_TEXT)).rev();
+        let end = ends.find(|&end| text.is_char_boundary(end));
+        Ok(glob.matches(&text[..end.unwrap_or(0)]))
     })?;
     db.create_scalar_function("crx_source", 1, pure, |call| {
         let uri = call.get_raw(0).as_str()?;

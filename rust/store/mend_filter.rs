@@ -4,6 +4,7 @@
 //! `zofia.nowak@example.org`.
 
 use serde_json::{Map, Value};
+use unicode_normalization::UnicodeNormalization;
 
 use super::select::{WILDCARDS, is_person};
 use crate::analyze::lang_code;
@@ -79,23 +80,35 @@ fn format_name(text: &str) -> String {
 /// Returns the condition that a type meets as it is written, or as the name of a format.
 fn either_name(condition: Value) -> Value {
     match condition {
-        Value::String(text) => Value::from(vec![format_name(&text), text]),
-        Value::Object(mut operators) if operators.len() == 1 => {
-            let equal = operators.remove("=").or_else(|| operators.remove("in"));
-            equal.map_or(Value::Object(operators), either_name)
-        }
-        Value::Array(values) => values
-            .into_iter()
-            .flat_map(|value| match either_name(value) {
-                Value::Array(either) => either,
-                other => vec![other],
-            })
-            .collect(),
+        Value::String(_) | Value::Array(_) => either_names(condition),
+        Value::Object(operators) => with_operators(operators, |name, value| match name {
+            "=" | "in" => ("in", either_names(value)),
+            "!=" => (name, each_text(value, format_name)),
+            _ => (name, value),
+        }),
         other => other,
     }
 }
 
-/// Returns a condition with each of its texts mended.
+/// Returns the texts and their names of formats, each once.
+fn either_names(texts: Value) -> Value {
+    let texts = match texts {
+        Value::Array(texts) => texts,
+        text => vec![text],
+    };
+    let mut found: Vec<Value> = Vec::new();
+    for text in texts {
+        let name = text.as_str().map(|text| Value::from(format_name(text)));
+        for each in name.into_iter().chain([text]) {
+            if !found.contains(&each) {
+                found.push(each);
+            }
+        }
+    }
+    Value::Array(found)
+}
+
+/// Returns a condition with each of its texts mended, but for those of globs and prefixes.
 fn each_text(condition: Value, mend: fn(&str) -> String) -> Value {
     match condition {
         Value::String(text) => Value::from(mend(text.trim())),
@@ -103,12 +116,10 @@ fn each_text(condition: Value, mend: fn(&str) -> String) -> Value {
             .into_iter()
             .map(|value| each_text(value, mend))
             .collect(),
-        Value::Object(operators) => Value::Object(
-            operators
-                .into_iter()
-                .map(|(name, value)| (name, each_text(value, mend)))
-                .collect(),
-        ),
+        Value::Object(operators) => with_operators(operators, |name, value| match name {
+            "glob" | "prefix" => (name, value),
+            _ => (name, each_text(value, mend)),
+        }),
         other => other,
     }
 }
@@ -120,36 +131,48 @@ fn person(condition: Value) -> Value {
         Value::Array(_) => Map::from_iter([("in".to_string(), condition)]),
         _ => Map::from_iter([("=".to_string(), condition)]),
     };
-    let mended = operators.into_iter().map(|(name, value)| match value {
-        Value::String(text) if name == "=" && is_short(&text) => {
-            ("glob".to_string(), containing(&text))
-        }
-        Value::String(text) if name == "!=" && is_short(&text) => (name, containing(&text)),
-        Value::Array(values) if name == "in" && values.iter().all(is_short_text) => {
+    with_operators(operators, |name, value| match (name, value) {
+        ("=", Value::String(text)) if is_part(&text) => ("glob", containing(&text)),
+        ("!=", Value::String(text)) if is_part(&text) => (name, containing(&text)),
+        ("in", Value::Array(values))
+            if !values.is_empty()
+                && values
+                    .iter()
+                    .all(|value| value.as_str().is_some_and(is_part)) =>
+        {
             let texts = values.iter().filter_map(Value::as_str);
-            ("glob".to_string(), texts.map(containing).collect())
+            ("glob", texts.map(containing).collect())
         }
-        value => (name, value),
-    });
-    Value::Object(mended.collect())
+        (_, value) => (name, value),
+    })
 }
 
-fn is_short(text: &str) -> bool {
-    text.chars().count() <= LONGEST_NAME
+/// Returns mended operators; one that would take the name of another stays as it is.
+fn with_operators(
+    operators: Map<String, Value>,
+    mend: impl Fn(&str, Value) -> (&str, Value),
+) -> Value {
+    let mut mended = Map::new();
+    for (name, value) in &operators {
+        let (new, mended_value) = mend(name, value.clone());
+        let is_taken = new != name && (operators.contains_key(new) || mended.contains_key(new));
+        match is_taken {
+            true => mended.insert(name.clone(), value.clone()),
+            false => mended.insert(new.to_string(), mended_value),
+        };
+    }
+    Value::Object(mended)
 }
 
-fn is_short_text(value: &Value) -> bool {
-    value.as_str().is_some_and(is_short)
+/// Returns whether a text is a part of a name, and not a pattern that it was made already.
+fn is_part(text: &str) -> bool {
+    let is_pattern = text.starts_with("**") && text.ends_with("**");
+    !is_pattern && !text.trim().trim_matches('*').is_empty() && text.chars().count() <= LONGEST_NAME
 }
 
 /// Returns the pattern of a text that has this one somewhere, in any case.
 fn containing(text: &str) -> Value {
-    let inner: String = text
-        .trim()
-        .trim_matches('*')
-        .chars()
-        .map(any_case)
-        .collect();
+    let inner: String = text.trim().trim_matches('*').nfc().map(any_case).collect();
     Value::from(format!("**{inner}**"))
 }
 
@@ -195,13 +218,30 @@ mod tests {
             (json!({"type": "PDF"}), json!({"type": ["pdf", "PDF"]})),
             (
                 json!({"type": {"=": "md"}}),
-                json!({"type": ["markdown", "md"]}),
+                json!({"type": {"in": ["markdown", "md"]}}),
             ),
             (
-                json!({"type": {"in": ["Py", 5]}}),
-                json!({"type": ["python", "Py", 5]}),
+                json!({"type": {"in": ["Py", 5, "py"]}}),
+                json!({"type": {"in": ["python", "Py", 5, "py"]}}),
             ),
-            (json!({"type": {"!=": "x"}}), json!({"type": {"!=": "x"}})),
+            (
+                json!({"type": {"=": "md", "!=": "htm"}}),
+                json!({"type": {"in": ["markdown", "md"], "!=": "html"}}),
+            ),
+            (
+                json!({"ext": {"glob": "*d"}}),
+                json!({"ext": {"glob": "*d"}}),
+            ),
+            (
+                json!({"author": {"=": "x", "in": ["a"]}}),
+                json!({"author": {"glob": "**[xX]**", "in": ["a"]}}),
+            ),
+            (json!({"author": []}), json!({"author": {"in": []}})),
+            (json!({"author": {"!=": ""}}), json!({"author": {"!=": ""}})),
+            (
+                json!({"author": "Jose\u{301}"}),
+                json!({"author": {"glob": "**[jJ][oO][sS][éÉ]**"}}),
+            ),
             (json!({"kind": "Code"}), json!({"kind": "code"})),
             (
                 json!({"title": "MD", "year": 2020}),
@@ -226,6 +266,9 @@ mod tests {
             let mended: Value =
                 serde_json::from_str(&mend_filter(&given.to_string()).unwrap()).unwrap();
             assert_eq!(mended, want, "{given}");
+            let again: Value =
+                serde_json::from_str(&mend_filter(&mended.to_string()).unwrap()).unwrap();
+            assert_eq!(again, want, "{given}, twice");
         }
     }
 }

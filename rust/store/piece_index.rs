@@ -192,7 +192,8 @@ impl<'a> Reader<'a> {
         let first = pieces.first().map_or(0, |piece| piece.start);
         let before = match first {
             0 => Vec::new(),
-            _ => self.rows.pieces(self.db, body, 0, first)?,
+            // Not kept: all of a long text.
+            _ => text::pieces(self.db, body, 0, first)?,
         };
         let lines: usize = before.iter().map(|piece| line_breaks(&piece.text)).sum();
         let marks = self.rows.marks(self.db, body)?;

@@ -24,7 +24,8 @@ use crate::passages::LayoutChunk;
 /// Pieces of texts that are kept at most, with up to 4 kB each: together they take about as much
 /// memory as the pages that SQLite keeps.
 const MOST_PIECES: usize = 4096;
-/// Other rows that are kept at most, and layouts. A row has a few hundred bytes, a layout 48.
+/// Other rows that are kept at most, and layouts with marks. A row has a few hundred bytes, a layout
+/// 48, a mark about a hundred.
 const MOST_ROWS: usize = 16_384;
 
 /// What a model wrote of a chunk, and the outcome.
@@ -64,9 +65,10 @@ pub(super) struct ReadRows {
     has_piece_index: Option<bool>,
     /// The marks of texts without an index, by body.
     marks: FxHashMap<i64, Arc<Vec<KeptMark>>>,
-    /// Layouts of chunks by document and ordinal, and how many there are.
+    /// Layouts of chunks by document and ordinal.
     layouts: FxHashMap<i64, BTreeMap<u32, Neighbour>>,
-    layout_count: usize,
+    /// How many layouts and marks are kept.
+    small_count: usize,
 }
 
 impl ReadRows {
@@ -84,7 +86,7 @@ impl ReadRows {
     pub(super) fn trim(&mut self) {
         let named = self.documents.len() + self.contexts.len();
         let rows = named + self.chunks.len() + self.piece_entries.len() + self.marks.len();
-        if self.pieces.len() > MOST_PIECES || rows.max(self.layout_count) > MOST_ROWS {
+        if self.pieces.len() > MOST_PIECES || rows.max(self.small_count) > MOST_ROWS {
             *self = ReadRows {
                 version: self.version,
                 ..ReadRows::default()
@@ -243,6 +245,7 @@ impl ReadRows {
             return Ok(Arc::clone(known));
         }
         let read = Arc::new(piece_index::read_marks(db, body)?);
+        self.small_count += read.len();
         self.marks.insert(body, Arc::clone(&read));
         Ok(read)
     }
@@ -256,7 +259,7 @@ impl ReadRows {
     pub(super) fn keep_layout(&mut self, doc: i64, neighbour: Neighbour) {
         let of_document = self.layouts.entry(doc).or_default();
         let before = of_document.insert(neighbour.1.ordinal, neighbour);
-        self.layout_count += usize::from(before.is_none());
+        self.small_count += usize::from(before.is_none());
     }
 
     /// Returns the pieces of a span if all of them have been read.

@@ -223,19 +223,26 @@ impl Condition<'_> {
         self.params.push(param);
     }
 
-    /// Adds a match of any of some globs.
+    /// Adds a match of any of some globs, by halves: the depth of SQLite's expressions is limited.
     fn any_glob(&mut self, patterns: &[Value]) -> Checked {
-        self.sql.push_str("type = 'text' AND (false");
-        for pattern in patterns {
-            let pattern = pattern
-                .as_str()
-                .ok_or_else(|| format!("\"glob\" does not accept {pattern}"))?;
-            Glob::new(pattern).map_err(|fact| {
-                format!("{fact}; use {{\"=\": ...}} for a text without wildcards")
-            })?;
-            self.test(" OR crx_glob(?, value)", pattern.to_string());
-        }
-        self.sql.push(')');
+        let [pattern] = patterns else {
+            let (first, second) = patterns.split_at(patterns.len() / 2);
+            self.sql.push('(');
+            self.any_glob(first)?;
+            self.sql.push_str(" OR ");
+            self.any_glob(second)?;
+            self.sql.push(')');
+            return Ok(());
+        };
+        let pattern = pattern
+            .as_str()
+            .ok_or_else(|| format!("\"glob\" does not accept {pattern}"))?;
+        Glob::new(pattern)
+            .map_err(|fact| format!("{fact}; use {{\"=\": ...}} for a text without wildcards"))?;
+        self.test(
+            "(type = 'text' AND crx_glob(?, value))",
+            pattern.to_string(),
+        );
         Ok(())
     }
 

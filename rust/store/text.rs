@@ -202,6 +202,9 @@ pub(super) fn cut(
     let [first, ..] = pieces else {
         return Err(missing(body));
     };
+    if start > end {
+        return Err(missing(body));
+    }
     let mut text = String::new();
     let mut before = "";
     let mut reached = first.start;
@@ -222,8 +225,11 @@ pub(super) fn cut(
 /// Returns the bytes of `text[start..end]` of a body in the first piece, if it holds all of it.
 pub(super) fn bytes_within(pieces: &[Arc<Piece>], start: u32, end: u32) -> Option<Range<usize>> {
     let piece = pieces.first().filter(|piece| end <= piece.end)?;
-    let (from, to, _) = piece.cut(start.checked_sub(piece.start)?, end - piece.start);
-    Some(from..to)
+    let (from, to, chars) = piece.cut(
+        start.checked_sub(piece.start)?,
+        end.checked_sub(piece.start)?,
+    );
+    (from <= to && piece.start + chars >= end).then_some(from..to)
 }
 
 fn missing(body: i64) -> Error {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from tiny_model import make_model
 
 from crx import _native
 from crx.backends.onnx import OnnxEmbedder
+from crx.backends.token_vectors import TokenStateReranker
 from crx.models import add_model, find_model
 from crx.models.card import GRAPH_FILE, Precision, file_digest, read_card, write_card
-from crx.models.tokenizer import load_model_tokenizer
+from crx.models.tokenizer import Ids, load_model_tokenizer
 from crx.protocols import Reranker, TokenReranking
 
 TEXTS = ["the revenue grew", "of the revenue", "第二", "", "the " * 60 + "revenue"]
@@ -134,3 +136,20 @@ def test_a_graph_without_layer_normalization_has_no_states(tmp_path: Path) -> No
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx.helper.make_model(graph).SerializeToString())
     assert _native.onnx_with_states(path) is None
+
+
+class TextGraph:
+    """A graph whose last output is one vector for each text."""
+
+    def each(self, ids: Sequence[Ids], run: Callable[[tuple[list[int], Ids]], None]) -> None:
+        run((list(range(len(ids))), np.stack(ids)))
+
+    def run_all(self, ids: Ids) -> list[NDArray[np.generic]]:
+        return [np.ones((len(ids), 4), np.float32)]
+
+
+def test_a_vector_for_each_text_is_no_state_of_tokens(tmp_path: Path) -> None:
+    folder = add(tmp_path)
+    card = OnnxEmbedder(folder).card
+    tokens = load_model_tokenizer(folder, card)
+    assert not TokenStateReranker(card, tokens, TextGraph()).has_states()

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import Crx, Done
 
+from crx import Document
+from crx import open as open_index
 from crx.cli.filters import parse_where
 from crx.errors import UsageError
 
@@ -143,3 +145,11 @@ def test_fields_of_the_query_limit_a_search(crx: Crx, indexed: Path) -> None:
     )
     asked = crx("ask", "what", "is", "krill", "ext:md", "--whole", "--with", "fake:")
     assert asked == Done(2, "", "crx: --whole reads all documents; leave out ext:\n")
+
+
+def test_a_list_of_thousands_of_senders_is_a_filter(tmp_path: Path) -> None:
+    with open_index(tmp_path / "mail.crx", settings={"embedder": "none"}) as index:
+        index.add_documents([Document("mail", "solar roof", metadata={"from": "zofia@nowak.pl"})])
+        names = [f"person{number}@example.org" for number in range(3000)]
+        assert index.search("solar", where={"from": names}).hits == ()
+        assert len(index.search("solar", where={"from": [*names, "nowak"]}).hits) == 1

@@ -6,6 +6,7 @@ import io
 import struct
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
@@ -16,7 +17,14 @@ from pdfs import pdf
 import crx
 from crx.errors import InputError, NotText, UsageError
 from crx.ingest.read import read_bytes
-from crx.ingest.readers.scan import Image, Reading, join_rows, load_recognizer, read_upright
+from crx.ingest.readers.scan import (
+    Image,
+    Reading,
+    as_reading,
+    join_rows,
+    load_recognizer,
+    read_upright,
+)
 from crx.ingest.worker.isolated_reader import IsolatedReader
 
 LINES = ("Lease of the harbour crane", "The tenant gives notice of ninety days.", "Rent: 1,250 EUR")
@@ -148,6 +156,27 @@ def bitmap_file(lines: Sequence[str]) -> bytes:
     return (
         head + struct.pack("<IiiHHIIiiII", 40, width, height, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(rows)
     )
+
+
+def found(*pieces: tuple[str, int, int]) -> SimpleNamespace:
+    """Return what an engine found: texts with their widths and heights, from the top down."""
+    texts, widths, heights = zip(*pieces, strict=True)
+    boxes = [
+        [(0, 100 * row), (width, 100 * row), (width, 100 * row + height), (0, 100 * row + height)]
+        for row, (width, height) in enumerate(zip(widths, heights, strict=True))
+    ]
+    return SimpleNamespace(txts=texts, boxes=np.array(boxes), scores=[0.9] * len(texts))
+
+
+def test_single_characters_do_not_show_which_way_a_text_runs() -> None:
+    assert not as_reading(found(("7", 10, 16), ("4", 10, 16))).is_sideways
+    assert not as_reading(found(("7", 10, 16), ("Total", 50, 16))).is_sideways
+    assert as_reading(found(("7", 16, 10), ("Total", 16, 50))).is_sideways
+
+
+def test_an_image_without_text_is_read_once() -> None:
+    nothing = as_reading(SimpleNamespace(txts=None))
+    assert read_upright({0: nothing}.__getitem__) == ""
 
 
 @pytest.mark.slow

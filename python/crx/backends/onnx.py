@@ -166,7 +166,8 @@ class OnnxEmbedder(StoredEmbedder):
         model = _native.onnx_with_states(self._folder / file) if is_mean else None
         if model is None:
             return None
-        return TokenStateReranker(self.card, self._tokens, self._load(file, model))
+        reranker = TokenStateReranker(self.card, self._tokens, self._load(file, model))
+        return reranker if reranker.has_states() else None
 
     def _graph_of_queries(self) -> _Session:
         if QUERY_GRAPH_FILE not in self.card.files:

@@ -127,6 +127,13 @@ class TokenStateReranker(StoredReranker):
             raise ModelError(f"{self.card.name}: gave a state that is not finite; add it again")
         return scores
 
+    def has_states(self) -> bool:
+        """Return whether the graph gives a state for each token, and not one of a text."""
+        found: list[int] = []
+        ids = [self._encode("states", prefix="")]
+        self._graph.each(ids, lambda batch: found.append(self._graph.run_all(batch[1])[-1].ndim))
+        return found == [3]
+
     def _encode(self, text: str, *, prefix: str) -> Ids:
         # As a query is: so short a text does not load the whole tokenizer, which takes a second.
         start = text[: QUERY_CHARS - len(prefix)]

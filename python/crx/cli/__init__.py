@@ -76,7 +76,7 @@ _FUNCTIONS = {
     "import": ("exchange", "import_contexts"),
     # Modules of their names would hide what Python calls so.
     "list": ("index_list", "command"),
-    "open": ("open_hit", "command"),
+    "open": ("opener", "command"),
     "rebuild": ("maintenance", "rebuild"),
     "salvage": ("maintenance", "salvage"),
     "trust": ("config", "trust_file"),

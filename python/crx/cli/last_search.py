@@ -20,14 +20,13 @@ from crx.types import Passage
 class LastHit(NamedTuple):
     """A passage: where its index is, the URI of its document, and its line if that has lines.
 
-    `start` and `end` are those of its best chunk in the text.
+    `text` is that of its best chunk.
     """
 
     location: str
     uri: str
     line: int | None
-    start: int = 0
-    end: int = 0
+    text: str = ""
 
 
 def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> None:
@@ -37,8 +36,7 @@ def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> Non
             index if is_engine_address(index) else os.path.abspath(index),
             each.uri,
             answering_line(each),
-            each.hits[0].start,
-            each.hits[0].end,
+            each.hits[0].text,
         )
         for each, index in zip(passages, indexes, strict=True)
     ]

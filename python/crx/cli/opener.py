@@ -1,4 +1,4 @@
-"""Opening of a found document: a text in the user's editor, anything else by the system."""
+"""`crx open`, and the opening of a document: a text in the editor, anything else by the system."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from crx.cli.last_search import find_hit
 from crx.cli.output import display_path
 from crx.errors import UsageError
 from crx.ingest.paths import path_of
@@ -81,3 +82,18 @@ def _existing_file(uri: str) -> str:
 def _launch(target: str) -> None:
     if click.launch(target):
         raise UsageError(f"{display_path(target)}: no program of this system opens it")
+
+
+@click.command()
+@click.argument("number", type=click.IntRange(min=1), default=1)
+@click.option(
+    "--original", is_flag=True, help="Open a text as the system opens it, too, not in the editor."
+)
+def command(*, number: int, original: bool) -> None:
+    """Open passage NUMBER of the last search on a terminal, by default the first.
+
+    A text opens at its line in the editor that VISUAL or EDITOR names, anything else, such as a
+    PDF, as the system opens it. "crx show NUMBER" prints the document as it is indexed.
+    """
+    hit = find_hit(number)
+    open_document(hit.uri, line=hit.line, original=original)

@@ -15,7 +15,7 @@ import click
 
 from crx.cli.file_list import SHOWN_FILES, as_file_object, file_rows, print_files
 from crx.cli.filters import parse_where, parse_window
-from crx.cli.last_search import LastHit, find_hit, remember_hits
+from crx.cli.last_search import find_hit, remember_hits
 from crx.cli.locations import file_lines, location_lines
 from crx.cli.options import (
     index_option,
@@ -26,7 +26,7 @@ from crx.cli.options import (
     time_options,
     where_option,
 )
-from crx.cli.output import display_path, print_hint, print_note, to_json
+from crx.cli.output import print_hint, print_note, to_json
 from crx.cli.passages import SHOWN, choose_shown, layout_passages
 from crx.cli.screen import Screen, own_screen
 from crx.cli.value_completion import complete_query
@@ -134,7 +134,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", 
     "--rerank/--no-rerank",
     default=None,
     help="Rerank the best chunks, or not.  [default: rerank prose, unless the "
-    "setting reranker is empty or --leg is given]",
+    "setting reranker is empty or --leg or --like is given]",
 )
 @click.option(
     "--rerank-ms",
@@ -262,10 +262,9 @@ def command(
         "without": list(without),
     }
     if hit:
-        found = search_like(_read_text(hit, settings), uri=hit.uri, where=where_of(fields))
+        found = search_like(hit.text, uri=hit.uri, where=where_of(fields), rerank=rerank)
         fields = FieldQuery(found.query)
-        left_out = [*without, *found.without]
-        arguments |= {"where": found.where, "without": left_out, "rerank": bool(rerank)}
+        arguments |= {"where": found.where, "without": [*without, *found.without]}
     if interactive:
 
         def arguments_of(query: str) -> dict[str, Any]:
@@ -359,16 +358,6 @@ def search_here(
     """Search an index in this process."""
     with _open(index_path, settings) as index:
         return index.run(_request(query=query, **arguments))
-
-
-def _read_text(hit: LastHit, settings: Mapping[str, object]) -> str:
-    """Return the text of the best chunk of a passage; raises `UsageError` if it is gone."""
-    with _open(hit.location, settings) as index:
-        row = index.store.document(hit.uri)
-        text = index.store.text(row.doc)[hit.start : hit.end] if row else ""
-    if not text.strip():
-        raise UsageError(f"{display_path(hit.uri)}: has changed since; search again")
-    return text
 
 
 def _open(index_path: Path | str, settings: Mapping[str, object]) -> IndexReader:

@@ -187,8 +187,10 @@ class IndexReader:
             if query:
                 raise ValueError("search for a query or like a passage, not both")
             hit = like.hits[0] if isinstance(like, Passage) else like
-            query, where, left_out = search_like(hit.text, uri=hit.uri, where=where)
-            rerank, without = bool(rerank), (*without, *left_out)
+            if not isinstance(hit, Hit):
+                raise ValueError(f"like must be a passage or a hit, not {type(hit).__name__}")
+            found = search_like(hit.text, uri=hit.uri, where=where, rerank=rerank)
+            query, where, without = found.query, found.where, (*without, *found.without)
         request = SearchRequest(
             query=query,
             k=k,

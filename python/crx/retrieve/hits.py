@@ -9,13 +9,27 @@ import numpy as np
 from crx import _native
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
-from crx.types import LEGS, Hit, Stage
+from crx.types import LEGS, Hit, Ranking, Stage
 
 # A hit with a smaller share of the score of the best one is less relevant: it is listed by its
 # location alone. (Evidence: `benches/tails.py`.)
 RELEVANT_SHARE = 0.4
 # Documents with copies of a hit that it names.
 NAMED_COPIES = 10
+
+
+def keep_best_files(search: Search) -> Search:
+    """Return the search with the best chunks of as many files as are wanted, or of all it has."""
+    if search.request.by != "file":
+        return search
+    keys, scores = search.ranking.keys, search.ranking.scores
+    rows = search.rows.read(keys.tolist())
+    files: set[str] = set()
+    for count, row in enumerate(map(rows.get, keys.tolist()), start=1):
+        files.update([row.uri] if row else [])
+        if len(files) == search.wanted_results:
+            return search._replace(ranking=Ranking(keys[:count], scores[:count]))
+    return search
 
 
 def read_hits(search: Search) -> Search:

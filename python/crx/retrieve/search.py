@@ -17,9 +17,8 @@ from crx import _native
 from crx.config import Settings
 from crx.errors import CrxError, UsageError
 from crx.protocols import Reranker
-from crx.retrieve.best_files import keep_best_files
 from crx.retrieve.fusion import fuse_legs
-from crx.retrieve.hits import read_hits
+from crx.retrieve.hits import keep_best_files, read_hits
 from crx.retrieve.legs.leg_search import search_reachable_legs
 from crx.retrieve.legs.pattern_match import match_pattern
 from crx.retrieve.parameters import DEEPEST

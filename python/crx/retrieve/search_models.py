@@ -98,14 +98,15 @@ class SearchModels:
         return make_rules(
             self._settings,
             rerank=rerank,
-            load_token_reranker=self._token_reranker.get,
+            load_token_reranker=lambda: self._token_reranker.get()[0],
             further=self._rules.get(),
         )
 
-    def _load_token_reranker(self) -> Reranker | None:
+    def _load_token_reranker(self) -> tuple[Reranker | None]:
+        """Return the embedder's reranker in a tuple, so that None is kept, too."""
         embedder = self._embedder.get()
         found = embedder.load_token_reranker() if isinstance(embedder, TokenReranking) else None
-        return found and _warm(found)
+        return (found and _warm(found),)
 
     def _cached_embedder(self) -> CachedEmbedder:
         return CachedEmbedder(self._embedder.get(), self._vectors.get())

@@ -113,6 +113,27 @@ def test_it_is_left_out_with_the_reranker_and_by_its_name(tmp_path: Path) -> Non
     assert "late_interaction" not in index.search(QUERY, legs=("dense",)).hits[0].stages
 
 
+def test_a_search_that_asks_for_reranking_is_not_told_that_there_is_none(tmp_path: Path) -> None:
+    index = open_index(tmp_path, States())
+    assert index.search(QUERY, rerank=True).notes == index.search(QUERY, rerank=False).notes
+    plain = index.search(QUERY, rerank=True, without=["late_interaction"])
+    assert any("not reranked: the query is in fr" in note for note in plain.notes)
+
+
+def test_that_an_embedder_has_no_states_is_asked_once(tmp_path: Path) -> None:
+    index, loaded = open_index(tmp_path, None), 0
+
+    def load(_: StatesEmbedder) -> None:
+        nonlocal loaded
+        loaded += 1
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(StatesEmbedder, "load_token_reranker", load)
+        index.search(QUERY)
+        index.search(QUERY + " du boulanger")
+    assert loaded == 1
+
+
 def test_an_embedder_without_states_says_nothing(tmp_path: Path) -> None:
     index = open_index(tmp_path, None)
     found = index.search(QUERY)

@@ -34,6 +34,8 @@ Recognize: TypeAlias = "Callable[[Image], str]"
 _OPTIONS = {"Global.use_cls": False, "Det.limit_type": "max", "Det.limit_side_len": 1280}
 # Pages have a confidence of .97 and more, those that stand upside down .55 to .66.
 _UPRIGHT = 0.8
+# Characters of a piece of text that shows which way it runs.
+_LONG = 4
 
 
 class Reading(NamedTuple):
@@ -63,7 +65,7 @@ def load_recognizer() -> Recognize:
 
     def recognize(image: Image) -> str:
         pixels = engine.load_img(image)
-        return read_upright(lambda turns: _read(engine(_turn(pixels, turns))))
+        return read_upright(lambda turns: as_reading(engine(_turn(pixels, turns))))
 
     return recognize
 
@@ -74,10 +76,13 @@ def _turn(pixels: NDArray[np.uint8], quarter_turns: int) -> NDArray[np.uint8]:
     return pixels
 
 
-def _read(found: Any) -> Reading:
+def as_reading(found: Any) -> Reading:
+    """Return what the engine found in an image."""
     if found.txts is None:
         return Reading("", confidence=0, is_sideways=False)
-    width, height = (found.boxes.max(axis=1) - found.boxes.min(axis=1)).sum(axis=0)
+    # A single character is taller than wide.
+    long = [at for at, text in enumerate(found.txts) if len(text) >= _LONG]
+    width, height = (found.boxes[long].max(axis=1) - found.boxes[long].min(axis=1)).sum(axis=0)
     return Reading(
         "\n".join(join_rows(found.txts, found.boxes)),
         confidence=sum(found.scores) / len(found.scores),
@@ -91,7 +96,7 @@ def read_upright(read: Callable[[int], Reading]) -> str:
     if reading.is_sideways:
         turned = max(read(1), read(3), key=lambda each: each.confidence)
         return turned.text if turned.confidence >= _UPRIGHT else reading.text
-    if reading.confidence < _UPRIGHT:
+    if reading.text and reading.confidence < _UPRIGHT:
         return max(reading, read(2), key=lambda each: each.confidence).text
     return reading.text
 

@@ -94,7 +94,9 @@ class Rerank:
             limit = f"not reranked: {count} hits in {which}, which the reranker does not read"
         rankings = {**search.rankings, self.name: reranked.scored}
         search = search._replace(ranking=reranked.ranking, rankings=rankings)
-        return search.noting(*reranked.notes, limit if self.asked else "")
+        # What the embedder has reranked is not told as left out.
+        is_told = self.asked and "late_interaction" not in search.rankings
+        return search.noting(*reranked.notes, limit if is_told else "")
 
 
 def rerank(
