@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 
 from crx.errors import UsageError
@@ -204,7 +204,18 @@ def decode_body(decoder: Decoder[Decoded], body: bytes) -> Decoded:
     """Return the value of a body; raises `UsageError` if it nests too deeply or is no UTF-8."""
     try:
         return decoder.decode(body)
-    except UnicodeDecodeError:  # the name of a field is decoded before it is checked
+    except (UnicodeDecodeError, DecodeError):
+        # Which of the two bytes raise that are no UTF-8 depends on the version of msgspec.
+        if _is_utf8(body):
+            raise
         raise UsageError("the body is not valid UTF-8; send JSON in UTF-8") from None
     except RecursionError:
         raise UsageError("the body nests too deeply; send at most 100 levels") from None
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
