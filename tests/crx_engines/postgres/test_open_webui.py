@@ -29,8 +29,8 @@ def test_open_webui_finds_the_chunks_that_the_dense_leg_finds(
     connection = Connection(parse_address(url))
     connection.run_script(view)
     with crx.open(folder, create=False) as index:
-        hits = index.search("the sea", legs=["dense"], rerank=False, k=3).hits
-        (vector,) = index.embedder.embed(["the sea"], query=True)
+        hits = index.search("PostgreSQL and Milvus", legs=["dense"], rerank=False, k=3).hits
+        (vector,) = index.embedder.embed(["PostgreSQL and Milvus"], query=True)
     found = connection.run(STATEMENT, query=str(vector.tolist()), name="crx")
     connection.close()
     assert [metadata["source"] for _, _, metadata, _ in found] == [hit.uri for hit in hits]
