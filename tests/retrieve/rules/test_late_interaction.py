@@ -147,6 +147,11 @@ def test_a_model_that_fails_leaves_the_order_and_a_note(tmp_path: Path) -> None:
     assert "not reranked: states: damaged; add the model again" in found.notes
 
 
+def test_a_model_that_fails_does_not_hide_that_nothing_was_reranked(tmp_path: Path) -> None:
+    found = open_index(tmp_path, FailingStates()).search(QUERY, rerank=True)
+    assert any("not reranked: the query is in fr" in note for note in found.notes)
+
+
 def test_a_threshold_of_relevance_drops_nothing_by_the_states(tmp_path: Path) -> None:
     index = open_index(tmp_path, States(), **{"rank.rerank.min_relevance": 0.5})
     assert len(index.search(QUERY).hits) == len(

@@ -95,7 +95,7 @@ class Rerank:
         rankings = {**search.rankings, self.name: reranked.scored}
         search = search._replace(ranking=reranked.ranking, rankings=rankings)
         # What the embedder has reranked is not told as left out.
-        is_told = self.asked and "late_interaction" not in search.rankings
+        is_told = self.asked and not len(search.rankings.get("late_interaction", EMPTY).keys)
         return search.noting(*reranked.notes, limit if is_told else "")
 
 
