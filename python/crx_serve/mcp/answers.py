@@ -30,8 +30,10 @@ from crx_serve.service import SearchService, parse_cursor
 # Characters of a document that one answer holds unless the request names an end: a model reads
 # them, and a client may drop an answer of more than 25,000 tokens.
 FETCHED_CHARS = 20_000
-# Lines of a passage in an answer of `search`, and their columns: ten results take 1,500 tokens.
+# Lines of a passage in an answer of `search`, and their columns. The last passages have one line
+# where the answer, long paths and all, would have more bytes: ten results take 1,500 tokens.
 RESULT_LINES = 2
+_RESULT_BYTES = 3_000
 # How many of the first passages in source code are whole definitions, if they have room; further
 # ones are a line each unless a number is asked for. Three show 16 answers of 20 tasks (callers and
 # tests left out) of the choosing half of `benches/agent_tasks.py` in 812 tokens, and 12 of those of
@@ -155,6 +157,7 @@ def as_tool_lines(
             room = max(0, room - len(results[-1].text))
         else:
             results.append(_best_lines(each, query=found.query, rows=RESULT_LINES))
+    _shorten(results, shown, query=found.query)
     return _with_tail(found, service, results, shown)
 
 
@@ -325,6 +328,15 @@ def _best_lines(passage: FoundPassage, *, query: str, rows: int) -> ToolResult:
         start=None if is_located else whole.start,
         end=None if is_located else whole.end,
     )
+
+
+def _shorten(results: list[ToolResult], shown: Sequence[FoundPassage], *, query: str) -> None:
+    """Leave one line to the last passages that are no source code until the results have room."""
+    for rank in reversed(range(len(results))):
+        if len(msgspec.json.encode(results)) <= _RESULT_BYTES:
+            return
+        if not is_source(shown[rank]):
+            results[rank] = _best_lines(shown[rank], query=query, rows=1)
 
 
 def _clip(line: FileLine, *, asked: Set[str]) -> str:

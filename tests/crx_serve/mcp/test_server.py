@@ -287,11 +287,14 @@ def test_a_long_page_is_fetched_in_parts(service: SearchService, named: dict[str
     assert len(first["text"]) == first["next_start"] == 20_000
 
 
+@pytest.mark.parametrize("below", [".", "guides and manuals"])
 def test_ten_results_take_less_than_1500_tokens(
-    service: SearchService, folders: tuple[Path, Path]
+    below: str, service: SearchService, folders: tuple[Path, Path]
 ) -> None:
+    pages = folders[0].parent / "docs" / below
+    pages.mkdir(exist_ok=True)
     for page in sorted(GUIDES.glob("*.md")):
-        (folders[0].parent / "docs" / page.name).write_bytes(page.read_bytes())
+        (pages / page.name).write_bytes(page.read_bytes())
     service.index("sea").refresh()
     server = create_server(service, allow_write=False)
     tokenizer = Tokenizer.from_file(str(find_model("crx") / "tokenizer.json"))
