@@ -268,7 +268,13 @@ impl Dense {
         let mut live = self.newest(store, seq)?;
         let changed = store.changed_since(live.seq)?;
         live.remove(&changed);
-        for &doc in &changed {
+        // An index of words has no files that say up to which change its vectors are known.
+        let read = if store.has_vectors()? {
+            changed.len()
+        } else {
+            0
+        };
+        for &doc in &changed[..read] {
             for vector in store.doc_vectors(doc)? {
                 match &vector.bytes {
                     Some(bytes) => live.add(doc, vector.chunk, bytes)?,
@@ -277,7 +283,7 @@ impl Dense {
             }
         }
         live.seq = seq;
-        Ok((live, changed.len()))
+        Ok((live, read))
     }
 
     /// Returns the rows to apply changes to: the present ones, or those of a newer generation.

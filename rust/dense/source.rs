@@ -9,6 +9,8 @@ pub trait Source {
     fn seq(&self) -> Result<i64>;
     /// Returns the documents put, changed or removed after `seq`, ascending, without repeats.
     fn changed_since(&self, seq: i64) -> Result<Vec<i64>>;
+    /// Returns whether any chunk has a vector.
+    fn has_vectors(&self) -> Result<bool>;
     /// Returns the vectors of a document's embedded chunks.
     fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>>;
     /// Returns the URI of a document, or "" if there is no such document.
@@ -27,6 +29,9 @@ impl Source for Store {
     }
     fn changed_since(&self, seq: i64) -> Result<Vec<i64>> {
         Store::changed_since(self, seq)
+    }
+    fn has_vectors(&self) -> Result<bool> {
+        Store::has_vectors(self)
     }
     fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>> {
         Store::doc_vectors(self, doc)

@@ -84,6 +84,10 @@ impl Source for MemoryStore {
         let changed = docs.iter().filter(|(_, (seq, _))| *seq > since);
         Ok(changed.map(|(&doc, _)| doc).collect())
     }
+    fn has_vectors(&self) -> Result<bool> {
+        let docs = self.docs.lock().unwrap();
+        Ok(docs.values().any(|(_, rows)| !rows.is_empty()))
+    }
     fn doc_vectors(&self, doc: i64) -> Result<Vec<DocVector>> {
         let docs = self.docs.lock().unwrap();
         let damaged = self.damaged.lock().unwrap();
@@ -160,6 +164,19 @@ fn a_reader_finds_published_rows_without_reading_documents() {
         [14, 12, 13]
     );
     assert_eq!(reader.faults(), [] as [&str; 0]);
+}
+
+#[test]
+fn no_document_of_a_store_without_vectors_is_read() {
+    let (store, folder) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    store.put(1, &[]);
+    store.put(2, &[]);
+    let reader = Dense::open(folder.path(), KEY, false, 100_000);
+    assert_eq!(reader.sync(&store).unwrap(), 0);
+    assert_eq!((reader.len(), reader.seq()), (0, 2));
+    store.put(2, &[(12, 1.0)]);
+    assert_eq!(reader.sync(&store).unwrap(), 1);
+    assert_eq!(keys(&reader, 1.0, 9, None), [12]);
 }
 
 #[test]

@@ -142,6 +142,12 @@ impl Store {
         })
     }
 
+    /// Returns whether any chunk has a vector.
+    pub fn has_vectors(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM chunk WHERE vector_key IS NOT NULL)";
+        self.read(|db| Ok(value(db, sql, [])? == Some(true)))
+    }
+
     /// Returns the vectors of a document's embedded chunks by ordinal; none if there is no such
     /// document. A damaged vector is no error, so that it does not hide the others.
     ///
