@@ -33,6 +33,11 @@
 //! not. What is added above and below is multiplied by *c*, so that one script among notes is no code
 //! base.
 //!
+//! A changelog has a line like each of many queries, and many of its chunks are candidates. It is not
+//! counted for *c* and *u*, and has both factors, `prose` and `aside`. Of 210 commits that mend a fault
+//! (message to changed files) recall@1 was .028 [.010, .050] higher so, and of 237 others .019 [.004,
+//! .038].
+//!
 //! At last the best chunk of a file with several good hits is raised. With *r* =
 //! max(0, (t - t50) / (t1 - t50)), where *t1* and *t50* are the best and the fiftieth:
 //!
@@ -65,7 +70,7 @@ pub use path::{common_folders, extensions, is_aside};
 pub use source::is_source_code;
 
 use definitions::{constant, defined_names};
-use path::{FileKind, Syntax, UNKNOWN, kind_of, stem_of};
+use path::{FileKind, Syntax, UNKNOWN, is_changelog, kind_of, stem_of};
 use query::CodeQuery;
 use words::parts;
 
@@ -142,14 +147,25 @@ fn syntax_of(uri: &str, kind: Kind) -> Option<Syntax> {
 /// Returns the candidates, given best first, in their new order: indexes and scores.
 ///
 /// The best score is that of the best candidate before. Equal scores keep their order, as do all
-/// candidates if none of the ten best is source code.
+/// candidates if none of the ten best is source code. Changelogs are not counted among these.
 pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec<(usize, f32)> {
     let syntaxes: Vec<Option<Syntax>> = candidates
         .iter()
         .map(|each| syntax_of(each.uri, each.kind))
         .collect();
-    let best = &candidates[..candidates.len().min(BEST)];
-    let sources = best.iter().filter(|each| each.kind == Kind::Code).count();
+    let query = CodeQuery::new(query);
+    let changelogs: Vec<bool> = candidates
+        .iter()
+        .map(|each| each.kind != Kind::Code && !query.wants_prose && is_changelog(each.uri))
+        .collect();
+    let others: Vec<Kind> = candidates
+        .iter()
+        .zip(&changelogs)
+        .filter(|(_, is_changelog)| !**is_changelog)
+        .map(|(each, _)| each.kind)
+        .collect();
+    let best = &others[..others.len().min(BEST)];
+    let sources = best.iter().filter(|kind| **kind == Kind::Code).count();
     let top = candidates
         .first()
         .map_or(0.0, |first| f64::from(first.score));
@@ -168,7 +184,6 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
         file: share * weights.file,
         ..*weights
     };
-    let query = CodeQuery::new(query);
     let mut scores: Vec<f64> = candidates
         .iter()
         .map(|each| f64::from(each.score) / top)
@@ -182,9 +197,12 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
     for at in best_of_files(candidates, &scores) {
         scores[at] += weights.path * score_path(&query, candidates[at].uri);
     }
-    let prose = 1.0 - (1.0 - weights.prose) * share * prefer_code(&query, candidates);
-    for (score, each) in scores.iter_mut().zip(candidates) {
-        if each.kind != Kind::Code && !query.wants_prose {
+    let prose = 1.0 - (1.0 - weights.prose) * share * prefer_code(&query, &others);
+    let changelog = (1.0 - (1.0 - weights.prose) * share) * weights.aside;
+    for ((score, each), &is_changelog) in scores.iter_mut().zip(candidates).zip(&changelogs) {
+        if is_changelog {
+            *score *= changelog;
+        } else if each.kind != Kind::Code && !query.wants_prose {
             *score *= prose;
         }
         if !query.wants_aside && is_aside(&each.uri[common..]) {
@@ -204,12 +222,12 @@ pub fn rank(query: &str, candidates: &[Candidate<'_>], weights: &Weights) -> Vec
 }
 
 /// Returns how much a query prefers source code to prose, by the kinds of the candidates.
-fn prefer_code(query: &CodeQuery<'_>, candidates: &[Candidate<'_>]) -> f64 {
+fn prefer_code(query: &CodeQuery<'_>, candidates: &[Kind]) -> f64 {
     if !query.symbols.is_empty() {
         return 1.0;
     }
-    let is_prose = |each: &&Candidate<'_>| each.kind == Kind::Prose;
-    let prose = candidates.iter().filter(is_prose).count();
+    let prose = candidates.iter().filter(|kind| **kind == Kind::Prose);
+    let prose = prose.count();
     let share = prose as f64 / candidates.len() as f64;
     ((MUCH_PROSE - share) / (MUCH_PROSE - SOME_PROSE)).clamp(0.0, 1.0)
 }

@@ -393,6 +393,17 @@ const DATA: [&str; 27] = [
     "yml",
 ];
 
+/// Returns whether a file's name is that of a list of changes: `CHANGES`, `NEWS.md`, `ChangeLog-2.0`.
+pub(super) fn is_changelog(path: &str) -> bool {
+    let name = uncompressed_name(path).to_ascii_lowercase();
+    let mut words = name.split(|c: char| !c.is_ascii_alphabetic());
+    match words.next().unwrap_or_default() {
+        "changelog" | "changes" | "history" | "news" | "releasenotes" => true,
+        "release" => words.next() == Some("notes"),
+        _ => false,
+    }
+}
+
 fn uncompressed_name(path: &str) -> &str {
     let mut name = file_name(path);
     for compressed in [".gz", ".bz2", ".xz", ".zst"] {
@@ -618,6 +629,23 @@ mod tests {
             "src/manifest.rs",
         ] {
             assert!(!is_aside(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn lists_of_changes_have_names_of_their_own() {
+        for path in [
+            "a/CHANGES",
+            "NEWS.md",
+            "x/ChangeLog-2.0",
+            "RELEASE-NOTES.txt",
+            "changelog.gz",
+            "changes.xml",
+        ] {
+            assert!(is_changelog(path), "{path}");
+        }
+        for path in ["release.py", "a/changed.md", "newsletter.txt", "README"] {
+            assert!(!is_changelog(path), "{path}");
         }
     }
 

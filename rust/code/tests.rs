@@ -120,6 +120,21 @@ fn prose_counts_less_among_source_code_alone() {
 }
 
 #[test]
+fn a_changelog_counts_less_and_does_not_tell_what_the_query_is_for() {
+    let mut files = vec![("x/CHANGES", "Boil."); 9];
+    files.extend([
+        ("x/guide.md", "Boil."),
+        ("x/a.rs", "f(1);"),
+        ("x/b.rs", "f(2);"),
+    ]);
+    assert_eq!(
+        order("how does it boil", &files, &WEIGHTS)[..3],
+        [10, 11, 9]
+    );
+    assert_eq!(order("changelog of boil", &files, &WEIGHTS)[0], 0);
+}
+
+#[test]
 fn prose_beside_source_code_counts_as_much_for_a_query_in_words() {
     let mixed = [
         ("x/guide.md", "Boil."),

@@ -50,6 +50,26 @@ def test_a_query_that_asks_for_tests_gets_them(tmp_path: Path) -> None:
     assert found(tmp_path, "test of read_water")[0] == "tests/test_kettle.py"
 
 
+def test_a_changelog_is_behind_sources_and_manuals_unless_it_is_asked_for(tmp_path: Path) -> None:
+    files = {
+        "CHANGES": "".join(f"## 1.{n}\n\nFix the water of the kettle.\n\n" for n in range(60)),
+        "guide.md": "The water of the kettle boils. Fix the lid of the kettle first.\n",
+        "src/kettle.py": "def boil(kettle):\n    # Fix the water of the kettle.\n    return 100\n",
+    }
+    for name, text in files.items():
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(text)
+    with crx.open(tmp_path / "x.crx", settings=SETTINGS) as index:
+        index.add(tmp_path / "docs")
+        names = [
+            [Path(hit.uri).name for hit in index.search(query, window=0).hits]
+            for query in ("kettle water fix", "changelog of kettle water")
+        ]
+    assert names[0][0] == "kettle.py"
+    assert names[0].index("guide.md") < names[0].index("CHANGES")
+    assert names[1][0] == "CHANGES"
+
+
 def test_without_weights_the_order_is_that_of_the_leg(tmp_path: Path) -> None:
     found(tmp_path, "read water of the kettle")
     with crx.open(tmp_path / "x.crx", settings={**SETTINGS, **OFF}) as index:
