@@ -50,10 +50,19 @@ UNNEEDED = {
 }
 # What only a file that has changed needs.
 NEEDED_BY_CHANGES = {
+    "crx.answer.prompt",
+    "crx.context.archive",
+    "crx.context.budget",
+    "crx.context.exchange",
+    "crx.context.outline",
+    "crx.context.records",
+    "crx.context.report",
     "crx.ingest.embed",
     "crx.ingest.readers.decode",
+    "crx.ingest.worker.isolated_reader",
     "crx.models.store",
     "crx.retrieve.search",
+    "crx.services.prompt",
     "numpy",
 }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from crx import context, services
 from crx.cli.options import (
     context_workers_options,
     existing_index,
@@ -21,12 +22,12 @@ from crx.cli.output import NotePrinter, display_path, print_json, print_line, pr
 from crx.cli.progress import Form, show_contexts
 from crx.cli.tables import format_table
 from crx.context.cache import DEFAULT_REFRESH, REFRESH, Refresh
-from crx.context.report import ContextReport, OutcomeCounts
 from crx.context_registry import is_context_file
 from crx.errors import InputError
 from crx.index import handle
-from crx.services.prompt import Prompt
-from crx.services.service_usage import ServiceUsage
+
+if TYPE_CHECKING:
+    from crx.context.report import ContextReport
 
 
 @click.command()
@@ -96,7 +97,7 @@ def command(
     affects the contexts of its own documents only.
     """
     index_path = existing_index(folder)
-    chosen = Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
+    chosen = services.prompt.Prompt.read(prompt, glossary=glossary) if prompt or glossary else None
     notes = NotePrinter()
     with (
         handle.open(index_path, create=False) as index,
@@ -135,7 +136,7 @@ def note_without_context(report: ContextReport, source: str) -> int:
 
 def note_failed(outcomes: Mapping[str, int], source: str) -> int:
     """Print how many chunks failed to get a context and the next step; return the exit code."""
-    failed = OutcomeCounts.from_made(outcomes).reasons("failed")
+    failed = context.report.OutcomeCounts.from_made(outcomes).reasons("failed") if outcomes else {}
     if not failed:
         return 0
     count = f"{sum(failed.values()):,} chunks"
@@ -162,7 +163,7 @@ def print_report(report: ContextReport, index_path: Path) -> None:
     print_line(f"{display_path(index_path)}: {summarize(report)}")
     if rejected := report.outcomes.describe_rejected():
         print_line(f"{rejected}; --retry-rejected asks again")
-    if report.usage and report.usage != ServiceUsage():
+    if report.usage and report.usage != services.service_usage.ServiceUsage():
         print_text(format_table(report.usage.rows(), right=(1,)))
 
 

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crx.cli.contextualize import (
-    as_object,
-    note_failed,
-    note_without_context,
-    print_notes,
-    print_report,
-)
+from crx.cli import contextualize
 from crx.cli.disk_room import DiskRoom
 from crx.cli.options import (
     embedder_option,
@@ -172,7 +166,7 @@ def command(
         if report.skipped:
             print_note('"crx status --skipped" lists what was skipped, and why')
         source = parse_contexts(contexts or index.settings["contexts"]).source
-        code = note_failed(report.contexts, source)
+        code = contextualize.note_failed(report.contexts, source)
         printed = {"index": str(index_path), **asdict(report)}
         try:
             if spec is not None and spec.source and not spec.is_file:
@@ -181,11 +175,11 @@ def command(
                     made = index.contextualize(
                         spec.source, on_progress=show_context, on_notice=notes.print
                     )
-                printed["contextualized"] = as_object(made)
+                printed["contextualized"] = contextualize.as_object(made)
                 if not as_json:
-                    print_report(made, index_path)
-                print_notes(made, notes)
-                code = note_without_context(made, spec.source)
+                    contextualize.print_report(made, index_path)
+                contextualize.print_notes(made, notes)
+                code = contextualize.note_without_context(made, spec.source)
         finally:  # what was indexed is printed also if the contexts fail
             if as_json:
                 print_json(printed)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from crx import _native
+from crx import _native, context
 from crx.context.cache import (
     DEFAULT_REFRESH,
     Origin,
@@ -23,7 +23,6 @@ from crx.context.cache import (
     store_context,
 )
 from crx.context.controls import refuse_controls
-from crx.context.outline import outline
 from crx.ingest.write import SituatedChunks
 from crx.protocols import Contextualizer
 from crx.types import Chunk, Document
@@ -45,7 +44,7 @@ class ContextSources:
         self, store: _native.Store, document: Document, chunks: Sequence[Chunk]
     ) -> SituatedChunks:
         """Return outlines and contexts of the chunks; new contexts are stored durably."""
-        outlines = outline(document, chunks) if self.outline else [""] * len(chunks)
+        outlines = context.outline.outline(document, chunks) if self.outline else [""] * len(chunks)
         if self.contextualizer is None:
             cached = find_best(store, document, chunks, origins=self.origins)
             keys = [known.key if known else b"" for known in cached]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from crx import registry
-from crx.answer.corpus import read_corpus
-from crx.answer.prompt import QuotedPassages, quote
-from crx.answer.stream import AnswerStream
+from crx import answer, registry
 from crx.index.reader import IndexReader
 from crx.protocols import Generator
 from crx.retrieve.request import Where
 from crx.show.copies import describe_copies, leave_out_copies
 from crx.types import Answer, Window
+
+if TYPE_CHECKING:
+    from crx.answer.prompt import QuotedPassages
+    from crx.answer.stream import AnswerStream
 
 
 class AnsweringIndex(IndexReader):
@@ -31,7 +33,7 @@ class AnsweringIndex(IndexReader):
         result = self.search(question, k=k, window=window, where=where)
         passages = leave_out_copies(result.passages, query=question)
         notes = (*result.notes, *describe_copies(result.passages, passages))
-        return quote(question, passages, notes=notes)
+        return answer.prompt.quote(question, passages, notes=notes)
 
     def corpus_prompt(self, question: str, *, where: Where | None = None) -> QuotedPassages:
         """Return the prompt that asks for an answer from the whole corpus, in a fixed order.
@@ -39,8 +41,8 @@ class AnsweringIndex(IndexReader):
         Raises `UsageError` if the corpus is too long for a prompt.
         """
         budget = self._settings.window_tokens
-        passages = read_corpus(self.store, where=where, budget_tokens=budget)
-        return quote(question, passages, shared=True)
+        passages = answer.corpus.read_corpus(self.store, where=where, budget_tokens=budget)
+        return answer.prompt.quote(question, passages, shared=True)
 
     def ask(
         self,
@@ -62,11 +64,11 @@ class AnsweringIndex(IndexReader):
             question = self.prompt(question, k=k, where=where)
         elif k is not None or where is not None:
             raise ValueError("k and where choose the passages of a question, not of a prompt")
-        answer = self.stream_answer(question, with_=with_)
-        for text in answer:
+        stream = self.stream_answer(question, with_=with_)
+        for text in stream:
             if on_text is not None:
                 on_text(text)
-        return answer.answer
+        return stream.answer
 
     def stream_answer(
         self,
@@ -85,4 +87,4 @@ class AnsweringIndex(IndexReader):
         generator = registry.require_named_generator(with_ or self._settings.generator)
         prompt = self.prompt(question) if isinstance(question, str) else question
         opened = partial(registry.open_generator, generator)
-        return AnswerStream(prompt, opened, on_notice=on_notice, on_delay=on_delay)
+        return answer.stream.AnswerStream(prompt, opened, on_notice=on_notice, on_delay=on_delay)

@@ -11,14 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crx import _native, context_registry, registry
+from crx import _native, context, context_registry, registry
 from crx.config import allow, allow_copy, fixed_settings, require_allowed, resolve
-from crx.context.archive import ContextArchive, drop_unused_contexts
-from crx.context.budget import Budget, parse_budget
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
-from crx.context.exchange import Imported, export_contexts, import_contexts
-from crx.context.records import FileContexts, write_contexts
-from crx.context.report import ContextProgress, ContextReport
 from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
 from crx.index.arguments import each_path, require_each
@@ -36,12 +31,14 @@ from crx.ingest.roots import read_root_paths, remembered_acts, require_allowed_r
 from crx.ingest.worker.messages import ReadLimits
 from crx.plugins import load_shipped
 from crx.protocols import Closeable, Contextualizer, Embedder, Reranker
-from crx.services.prompt import Prompt
 from crx.types import Document, Verification
 
 if TYPE_CHECKING:
+    from crx.context.exchange import Imported
+    from crx.context.report import ContextProgress, ContextReport
     from crx.ingest.embed_pending import MadeVectors
     from crx.ingest.embedding_pool import EmbeddingPool
+    from crx.services.prompt import Prompt
 
 
 class Index(AnsweringIndex):
@@ -152,7 +149,7 @@ class Index(AnsweringIndex):
         `budget` is a time such as `10m`, after which the rest is left to the next call; "" is no
         limit. `pending` of the report is how many chunks are left. Raises as `add` does.
         """
-        limit = parse_budget(budget) if budget else Budget()
+        limit = context.budget.parse_budget(budget) if budget else context.budget.Budget()
         if limit.dollars < math.inf:
             raise UsageError(f"{budget}: embedding takes a time, such as 10m")
         with self._indexing("none", on_progress, on_notice) as indexer:
@@ -213,12 +210,9 @@ class Index(AnsweringIndex):
         the notes of the report repeat it. Raises `ModelError` if less than `min_coverage` of the
         chunks have one in the end, besides what `add` raises.
         """
-        # Imported here: `crx index` looks at unchanged files in less time than this takes.
-        from crx.context.run import ContextRun
-
         # What is loaded takes time of the budget, too.
         began = time.monotonic()
-        limit = parse_budget(budget) if budget else Budget()
+        limit = context.budget.parse_budget(budget) if budget else context.budget.Budget()
         with contextlib.ExitStack() as stack:
             # First: beside another writer no model is loaded.
             writer = stack.enter_context(self._writing())
@@ -242,14 +236,14 @@ class Index(AnsweringIndex):
                 )
                 embedding_workers = stack.enter_context(self._open_workers())
             self._note_origins(writer.store, router.origins)
-            report = ContextRun(
+            report = context.run.ContextRun(
                 writer.store,
                 embedder=embedder,
                 router=router,
                 seconds=limit.seconds,
                 began=began,
                 retry_rejected=retry_rejected,
-                archive=stack.enter_context(ContextArchive(self.path)),
+                archive=stack.enter_context(context.archive.ContextArchive(self.path)),
                 workers=pool,
                 embedding_workers=embedding_workers,
                 on_progress=on_progress,
@@ -268,7 +262,8 @@ class Index(AnsweringIndex):
         """
         origins = read_origins(self.store.settings())
         folder = Path(os.path.abspath(root or "."))
-        return write_contexts(file, export_contexts(self.store, origins=origins, folder=folder))
+        exported = context.exchange.export_contexts(self.store, origins=origins, folder=folder)
+        return context.records.write_contexts(file, exported)
 
     def import_contexts(
         self, file: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None
@@ -277,12 +272,12 @@ class Index(AnsweringIndex):
 
         Raises `UsageError` where there is no such file, `InputError` where a line is no context.
         """
-        contexts = FileContexts(Path(file))
+        contexts = context.records.FileContexts(Path(file))
         origin = Origin(contexts.fingerprint, DEFAULT_REFRESH)
         with self._writing() as writer:
             embedder = self.embedder
             self._note_origins(writer.store, (origin,))
-            imported = import_contexts(
+            imported = context.exchange.import_contexts(
                 writer.store,
                 contexts.records,
                 embedder=embedder,
@@ -360,7 +355,7 @@ class Index(AnsweringIndex):
         with self._writing() as writer:
             dropped = writer.store.gc(contexts=contexts)
             if contexts:
-                drop_unused_contexts(self.path, writer.store)
+                context.archive.drop_unused_contexts(self.path, writer.store)
         return dropped
 
     def _reopen(self) -> None:

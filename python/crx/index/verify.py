@@ -7,8 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
-from crx import _native
-from crx.context.archive import FILE, drop_damaged_lines, read_archive
+from crx import _native, context
 from crx.errors import Damaged, fact
 from crx.index.files import OpenFiles, describe_lost_log
 from crx.index.open_store import advise_salvage
@@ -50,12 +49,12 @@ def verify_files(
 def verify_archive(files: OpenFiles, found: Verification) -> Verification:
     """Remove the damaged lines of the archive of contexts; returns what was found with them."""
     folder = files.legs.path
-    damaged = read_archive(folder).damaged
+    damaged = context.archive.read_archive(folder).damaged
     if not damaged:
         return found
     with files.writing():
-        drop_damaged_lines(folder)
-    line = f"{folder / FILE}: {damaged} damaged lines; removed"
+        context.archive.drop_damaged_lines(folder)
+    line = f"{folder / context.archive.FILE}: {damaged} damaged lines; removed"
     return replace(found, repaired=(*found.repaired, line))
 
 

@@ -94,7 +94,7 @@ def read_content(found: FoundFile, *, max_file_mb: int) -> bytes:
     # A pipe would block until somebody writes. A root may be a link: it was named.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        handle = os.open(found.path, flags | (0 if found.uri == found.root else os.O_NOFOLLOW))
+        handle = os.open(found.location, flags | (0 if found.uri == found.root else os.O_NOFOLLOW))
     except OSError as failed:
         if failed.errno == errno.ELOOP:
             raise InputError("is a link by now; links are not followed") from failed
@@ -273,7 +273,7 @@ class _Walk:
         )
         self._discovery.files.append(
             FoundFile(
-                Path(path), uri_of(path), self._root.uri, size, mtime_ns,
+                path, uri_of(path), self._root.uri, size, mtime_ns,
                 max(changed_ns, moved_ns),
             )
         )  # fmt: skip

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import orjson
 
@@ -25,17 +24,18 @@ from crx.ingest.recorded_failures import RecordedFailures
 from crx.ingest.report import Failure, Skipped, Tally
 from crx.ingest.roots import read_skipped
 from crx.ingest.unread_parts import SCANS_READ, PartlyRead
-from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import DocumentWriter, Source, encode_metadata, hash_source
 from crx.labels import count_label
 from crx.plugins import installed_packages
 from crx.types import Document
 
+if TYPE_CHECKING:
+    from crx.ingest.worker.isolated_reader import IsolatedReader
+
 Rows = list[_native.DocumentRow]
 
 
-@dataclass(frozen=True, slots=True)
-class _SubmittedFile:
+class _SubmittedFile(NamedTuple):
     """A file whose new content is being read, and its documents to come."""
 
     source: Source
@@ -43,8 +43,7 @@ class _SubmittedFile:
     documents: Iterator[Document]
 
 
-@dataclass(frozen=True, slots=True)
-class _Visit:
+class _Visit(NamedTuple):
     """A file and what is stored of it: its new content is read, or it has an outcome already."""
 
     file: FoundFile
@@ -74,7 +73,7 @@ class FilePass:
         self,
         store: _native.Store,
         *,
-        reader: IsolatedReader,
+        open_reader: Callable[[], IsolatedReader],
         writer: DocumentWriter,
         tally: Tally,
         max_file_mb: int,
@@ -84,14 +83,14 @@ class FilePass:
         only: PathSelection | None = None,
         keep_missing: bool = False,
     ) -> None:
-        """`only` limits the pass to what it covers; `keep_missing` keeps documents of files
-        that are gone. With `scans` pictures are read.
+        """`open_reader` returns the same reader each time. `only` limits the pass to what it
+        covers; `keep_missing` keeps documents of files that are gone; `scans` reads pictures.
         """
         self.skipped: list[Skipped] = []
         self._skipped_before = {each.uri: each for each in read_skipped(store) if each.stamp}
         self._readers = f"{installed_packages()} scans={scans}"
         self._store = store
-        self._reader = reader
+        self._open_reader = open_reader
         self._writer = writer
         self._tally = tally
         self._max_file_mb = max_file_mb
@@ -135,8 +134,8 @@ class FilePass:
         found = {file.uri for file in discovery.files}
         self._failed = RecordedFailures(self._store, files=found | known.keys())
         sizes = [self._bytes_to_read(file, known.get(file.uri, [])) for file in discovery.files]
-        paths = [file.path for file in discovery.files]
-        unread = estimate_chunks(dict(zip(paths, sizes, strict=True)))
+        to_read = zip(discovery.files, sizes, strict=True)
+        unread = estimate_chunks({file.path: size for file, size in to_read if size})
         self._tally.expect(len(discovery.files), unread=unread)
         self._report_unreachable(discovery, known)
         self._files = found if self._only is None else found | known.keys()
@@ -147,7 +146,7 @@ class FilePass:
         )
         for file, size in zip(discovery.files, sizes, strict=True):
             self._begun.append(self._begin(file, known.get(file.uri, []), size))
-            while self._begun and (self._reader.is_full or self._begun[0].submitted is None):
+            while self._begun and (self._begun[0].submitted is None or self._open_reader().is_full):
                 self._finish(self._begun.popleft())
         while self._begun:
             self._finish(self._begun.popleft())
@@ -195,13 +194,13 @@ class FilePass:
         visit = _Visit(file, rows, size)
         try:
             if self._is_unchanged(file, rows):
-                return replace(visit, outcome="unchanged")
+                return visit._replace(outcome="unchanged")
             if self._is_skipped_again(file, rows):
-                return replace(visit, outcome="skipped")
+                return visit._replace(outcome="skipped")
             data = read_content(file, max_file_mb=self._max_file_mb)
             return self._update(visit, data)
         except (InputError, OSError) as error:
-            return replace(visit, failure=failure_reason(error))
+            return visit._replace(failure=failure_reason(error))
 
     def _finish(self, visit: _Visit) -> None:
         """Report what became of a file, whose documents are put if it was read."""
@@ -260,7 +259,7 @@ class FilePass:
         if before is None or rows or self._is_read_again(file, rows) or file.uri == file.root:
             return False
         is_same = before.stamp == self._stamp(file) and not self._has_changed(file)
-        return is_same and os.access(file.path, os.R_OK)
+        return is_same and os.access(file.location, os.R_OK)
 
     def _stamp(self, file: FoundFile) -> str:
         return f"{file.size} {file.mtime_ns} {self._readers}"
@@ -269,7 +268,7 @@ class FilePass:
         """Compare size and time stamp; raise `PermissionError` for a file that cannot be opened."""
         if not self._has_same_stat(file, rows):
             return False
-        if not os.access(file.path, os.R_OK):
+        if not os.access(file.location, os.R_OK):
             raise PermissionError(13, "Permission denied")
         return True
 
@@ -285,14 +284,13 @@ class FilePass:
                     self._store.touch_document(
                         row.uri, source_mtime_ns=file.mtime_ns, source_size=file.size
                     )
-            return replace(visit, outcome="unchanged")
+            return visit._replace(outcome="unchanged")
         if not rows and self._rename(file, source):
-            return replace(visit, outcome="renamed")
+            return visit._replace(outcome="renamed")
         max_bytes = self._max_file_mb * 1_000_000
-        documents = self._reader.submit(data, name=file.uri, max_bytes=max_bytes)
-        return replace(
-            visit, submitted=_SubmittedFile(source, promises_text(file, data), documents)
-        )
+        documents = self._open_reader().submit(data, name=file.uri, max_bytes=max_bytes)
+        submitted = _SubmittedFile(source, promises_text(file, data), documents)
+        return visit._replace(submitted=submitted)
 
     def _put(self, visit: _Visit, submitted: _SubmittedFile) -> None:
         file, rows = visit.file, visit.rows

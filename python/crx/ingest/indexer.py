@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from crx import _native
 from crx.config import allow
 from crx.config.folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
 from crx.errors import NoRoom
+from crx.ingest import worker
 from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
 from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
@@ -27,7 +29,6 @@ from crx.ingest.roots import (
     require_allowed_roots,
     root_acts,
 )
-from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.write import (
     DocumentWriter,
@@ -42,6 +43,7 @@ from crx.types import Document
 
 if TYPE_CHECKING:
     from crx.ingest.embedding_pool import EmbeddingPool
+    from crx.ingest.worker.isolated_reader import IsolatedReader
 
 
 class Indexer:
@@ -166,10 +168,18 @@ class Indexer:
         if only is None:
             # The next run without paths goes on where this one is interrupted.
             remembered.starting(roots).write(self._store)
-        with IsolatedReader(self._read_limits, ocr=self._ocr) as reader:
+        with contextlib.ExitStack() as stack:
+
+            @cache
+            def open_reader() -> IsolatedReader:
+                made = worker.isolated_reader.IsolatedReader(self._read_limits, ocr=self._ocr)
+                return stack.enter_context(made)
+
+            if self._ocr:  # an engine that is missing is an error also if no file has changed
+                open_reader()
             file_pass = FilePass(
                 self._store,
-                reader=reader,
+                open_reader=open_reader,
                 writer=self._writer,
                 tally=self._tally,
                 max_file_mb=self._max_file_mb,

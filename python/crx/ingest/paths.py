@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 
 from crx import _native
 
@@ -23,7 +22,7 @@ _ESCAPE = re.compile(rb"\\x((?:5cx)*)([89a-f][0-9a-f])")
 
 def uri_of(path: str | os.PathLike[str]) -> str:
     """Return the URI of a file or folder: its absolute path as text."""
-    return escape_path(Path(os.path.abspath(path)).as_posix())
+    return escape_path(os.path.abspath(path).replace(os.sep, "/"))
 
 
 def escape_path(path: str | os.PathLike[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from crx.ingest.chunk_estimate import ChunkEstimate
@@ -110,18 +110,33 @@ class Tally:
     """The counts of a running build; each change is passed to `on_progress`."""
 
     def __init__(self, on_progress: Callable[[Progress], None] | None = None) -> None:
-        self.report = Report()
-        self._progress = Progress()
         self._on_progress = on_progress
+        self._counts: Counter[str] = Counter()
+        self._failures: list[Failure] = []
+        self._contexts: Counter[str] = Counter()
+        self._documents = self._found = self._pending = 0
+        # What became of the last document, and the last that is finished.
         self._outcome: Outcome | Literal[""] = ""
+        self._finished: tuple[str, Outcome | Literal[""]] = ("", "")
+        self._step: Step = "read"
         self._pending_before = 0
         self._waiting = 0
         self._unread = ChunkEstimate({})
         self._chunks_before = 0
 
+    @property
+    def report(self) -> Report:
+        """What was done so far."""
+        return Report(
+            **self._counts,
+            pending=self._pending,
+            failures=tuple(self._failures),
+            contexts=dict(self._contexts),
+        )
+
     def count(self, name: Counted, more: int = 1) -> None:
         """Add to a count of the report."""
-        self.report = replace(self.report, **{name: getattr(self.report, name) + more})
+        self._counts[name] += more
         self._outcome = next((each for each in _OUTCOMES if each == name), self._outcome)
         if name == "chunks":
             self._waiting += more
@@ -130,12 +145,11 @@ class Tally:
 
     def count_contexts(self, outcomes: Mapping[str, int]) -> None:
         """Add to the counts of contexts by outcome."""
-        total = Counter(self.report.contexts) + Counter(outcomes)
-        self.report = replace(self.report, contexts=dict(total))
+        self._contexts += Counter(outcomes)
 
     def fail(self, failure: Failure) -> None:
         """Add an input that could not be read."""
-        self.report = replace(self.report, failures=(*self.report.failures, failure))
+        self._failures.append(failure)
         self._outcome = "failed"
         self._show()
 
@@ -146,48 +160,41 @@ class Tally:
     def expect(self, documents: int, *, unread: ChunkEstimate) -> None:
         """Set how many documents were found, and how many chunks those to be read will make."""
         self._unread = unread
-        self._progress = replace(self._progress, found=documents)
+        self._found = documents
         self._show()
 
     def finish(self, uri: str, *, size: int = 0) -> None:
         """Count a document as done, whatever became of it, and its bytes if they had to be read."""
-        made = self.report.chunks - self._chunks_before
-        self._chunks_before = self.report.chunks
+        made = self._counts["chunks"] - self._chunks_before
+        self._chunks_before = self._counts["chunks"]
         if size:
             self._unread.note_read(uri, size=size, chunks=made)
-        self._progress = replace(
-            self._progress,
-            documents=self._progress.documents + 1,
-            uri=uri,
-            outcome=self._outcome,
-        )
+        self._documents += 1
+        self._finished = (uri, self._outcome)
         self._show()
 
     def begin_embedding(self) -> None:
         """Note that all documents are put."""
-        self._progress = replace(self._progress, step="embed")
+        self._step = "embed"
 
     def wait(self, chunks: int) -> None:
         """Set how many chunks wait for their vectors."""
-        self._waiting = chunks
-        self.report = replace(self.report, pending=chunks)
+        self._waiting = self._pending = chunks
         self._show()
 
     def _show(self) -> None:
         if self._on_progress is None:
             return
-        if self._progress.step == "read":
-            done = self.report.chunks
-            total = done + self._unread.count()
+        chunks = self._counts["chunks"]
+        if self._step == "read":
+            done, total = chunks, chunks + self._unread.count()
         else:
-            total = self._pending_before + self.report.chunks
+            total = self._pending_before + chunks
             done = total - self._waiting
-        self._progress = replace(
-            self._progress,
-            chunks=self.report.chunks,
-            embedded=self.report.embedded,
-            failed=len(self.report.failures),
-            chunks_done=done,
-            chunks_total=total,
-        )
-        self._on_progress(self._progress)
+        uri, outcome = self._finished
+        self._on_progress(
+            Progress(
+                self._documents, self._found, chunks, self._counts["embedded"],
+                len(self._failures), uri, outcome, done, total, self._step,
+            )
+        )  # fmt: skip

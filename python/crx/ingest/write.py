@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -234,6 +233,8 @@ class DocumentWriter:
 
 def hash_source(data: bytes) -> bytes:
     """Return the 32-byte BLAKE2b hash by which a changed source is recognized."""
+    import hashlib  # loads OpenSSL, and nothing of an unchanged file is hashed
+
     return hashlib.blake2b(data, digest_size=32).digest()
 
 
