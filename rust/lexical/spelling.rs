@@ -212,6 +212,18 @@ impl Near<'_> {
         self.limit as u8 + 1
     }
 
+    /// Returns whether the next character of a term may be a swap with the last, within the limit.
+    ///
+    /// Only then the edits before the last character count: without this, all children of a prefix
+    /// with as many edits as are allowed are read.
+    fn may_swap(&self, state: &State, at: usize) -> bool {
+        usize::from(state.above[at]) < self.limit
+            && (state.chars + 1 + at)
+                .checked_sub(MOST_EDITS + 1)
+                .filter(|&letter| letter > 0)
+                .is_some_and(|letter| self.word.get(letter) == Some(&state.last))
+    }
+
     fn read(&self, state: &State, c: char) -> State {
         let chars = state.chars + 1;
         let mut next = State {
@@ -276,8 +288,11 @@ impl Automaton for &Near<'_> {
     }
 
     fn can_match(&self, state: &State) -> bool {
-        let least = state.row.iter().chain(&state.above).min();
-        least.is_some_and(|&least| usize::from(least) <= self.limit)
+        state
+            .row
+            .iter()
+            .any(|&edits| usize::from(edits) <= self.limit)
+            || (0..BAND).any(|at| self.may_swap(state, at))
     }
 
     fn accept(&self, state: &State, byte: u8) -> State {
@@ -388,6 +403,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_prefix_with_too_many_edits_is_left_unless_its_last_character_may_be_swapped() {
+        let goes_on = |prefix: &str| {
+            let word: Vec<char> = "kettle".chars().collect();
+            let near = &Near {
+                word: &word,
+                limit: 1,
+            };
+            let state = prefix.bytes().fold(near.start(), |s, b| near.accept(&s, b));
+            near.can_match(&state)
+        };
+        assert!(goes_on("kx"));
+        assert!(!goes_on("kxy"));
+        assert!(goes_on("kte"));
+        assert!(!goes_on("kxee"));
     }
 
     #[test]
