@@ -79,7 +79,7 @@ TASKS: tuple[tuple[str, ...], ...] = (
     ),
     ("find_phrases", "def find_phrases("),
     ("UNREAD_WEIGHT", "UNREAD_WEIGHT = "),
-    ("why is python-docx not used for Word files", "content controls, of tracked insertions"),
+    ("why is python-docx not used for Word files", "python-docx lacks content controls"),
     (
         "how is the session cookie of the page made",
         "the cookie is one HMAC of the token",
