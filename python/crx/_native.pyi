@@ -1180,7 +1180,10 @@ class Trigrams:
 
 @final
 class Dense:
-    """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows."""
+    """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows.
+
+    A scan reads codes of 8 bits, then the rows that can be among the best.
+    """
 
     @staticmethod
     def open(
@@ -1198,7 +1201,7 @@ class Dense:
     def __len__(self) -> int: ...
     @property
     def exact(self) -> bool:
-        """Whether a search compares the query with every row in half precision."""
+        """Whether a search finds what a comparison with every row in half precision does."""
 
     @property
     def faults(self) -> list[str]:
@@ -1215,7 +1218,7 @@ class Dense:
     def check(self, store: Store) -> None:
         """Apply the store's changes after checking all bytes of the files; `faults` names damaged ones.
 
-        `sync` leaves the rows of a graph to be checked as they are read.
+        `sync` leaves codes, rows and the lists of a graph to be checked as they are read.
         """
 
     def publish(self, store: Store) -> None:
