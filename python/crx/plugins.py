@@ -107,7 +107,7 @@ SHIPPED = {
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def load_plugin(plugin: EntryPoint) -> Any:
@@ -165,7 +165,7 @@ def installed_packages() -> str:
     return " ".join(times)
 
 
-def require_protocol(loaded: object, protocol: type[T], name: str) -> T:
+def require_protocol(loaded: object, protocol: type[_T], name: str) -> _T:
     """Return a loaded plugin; `ModelError` if it does not implement the protocol."""
     if not isinstance(loaded, protocol):
         wanted = protocol.__name__

@@ -23,7 +23,7 @@ PROBE_S = 10.0
 # Seconds of the probe of one embedder, with the batch that it ends with.
 QUICK_PROBE_S = 1.5
 # File of the speeds that were measured, beside the user's settings.
-SPEEDS_FILE = "speeds.json"
+_SPEEDS_FILE = "speeds.json"
 # Tokens of what is embedded in front of a chunk: a title and a heading.
 _PREFIX_TOKENS = 15
 # A chunk of ordinary length; it is numbered, because equal texts may be embedded once.
@@ -60,7 +60,7 @@ def estimate_seconds(embedder: Embedder, counts: Mapping[str, int], *, probe: bo
     if not counts["chunks"] or isinstance(embedder, Remote):
         return None
     if probe and _name(embedder.fingerprint) not in _read_speeds():
-        _remember_speed(embedder.fingerprint, measure_tokens_per_s(embedder))
+        _remember_speed(embedder.fingerprint, _measure_tokens_per_s(embedder))
     return remembered_seconds(embedder.fingerprint, counts)
 
 
@@ -73,7 +73,7 @@ def remembered_seconds(fingerprint: str, counts: Mapping[str, int]) -> float | N
     return counts["pending"] * tokens / speed
 
 
-def measure_tokens_per_s(
+def _measure_tokens_per_s(
     embedder: Embedder, *, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Return how many tokens of passages an embedder reads in a second, with all its threads."""
@@ -86,7 +86,7 @@ def measure_tokens_per_s(
     return count * len(embedder.token_starts(_TEXT)) / taken
 
 
-def measure_pairs_per_s(
+def _measure_pairs_per_s(
     reranker: Reranker, *, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Return how many chunks a reranker scores for a query in a second, with all its threads."""
@@ -102,9 +102,9 @@ def measure_pairs_per_s(
 def measure_speed(model: Embedder | Reranker) -> None:
     """Measure a model on this machine and remember its speed for `format_speed`."""
     if isinstance(model, Embedder):
-        _remember_speed(model.fingerprint, measure_tokens_per_s(model))
+        _remember_speed(model.fingerprint, _measure_tokens_per_s(model))
     else:
-        _remember_speed(model.fingerprint, measure_pairs_per_s(model))
+        _remember_speed(model.fingerprint, _measure_pairs_per_s(model))
 
 
 def format_speed(kind: str, fingerprint: str) -> str:
@@ -147,7 +147,7 @@ def _name(fingerprint: str) -> str:
 
 
 def _speeds_file() -> Path:
-    return user_file(os.environ).parent / SPEEDS_FILE
+    return user_file(os.environ).parent / _SPEEDS_FILE
 
 
 def list_forms(spec: str) -> list[str]:

@@ -40,7 +40,7 @@ def export_contexts(*, file: Path, folder: str | None, root: Path | None, as_jso
 
 
 # Spans without a chunk that are named one by one; the rest is counted.
-SPANS_NAMED = 20
+_SPANS_NAMED = 20
 
 
 @click.command()
@@ -66,14 +66,14 @@ def import_contexts(*, file: Path, folder: str | None, root: Path | None, as_jso
     else:
         name = display_path(file)
         print_line(f"{name}: {imported.linked:,} contexts imported{_unchecked(imported)}")
-    for name in imported.unknown_documents[:SPANS_NAMED]:
+    for name in imported.unknown_documents[:_SPANS_NAMED]:
         print_note(f"{name}: not in the index; --root names the folder its path is relative to")
-    for record in imported.unmatched_spans[:SPANS_NAMED]:
+    for record in imported.unmatched_spans[:_SPANS_NAMED]:
         print_note(f"{record.document}: no chunk is {record.start}..{record.end}")
-    for record in imported.differing[:SPANS_NAMED]:
+    for record in imported.differing[:_SPANS_NAMED]:
         print_note(f"{record.document}: the text at {record.start}..{record.end} has changed")
     lists = (imported.unmatched_spans, imported.unknown_documents, imported.differing)
-    unnamed = sum(max(0, len(each) - SPANS_NAMED) for each in lists)
+    unnamed = sum(max(0, len(each) - _SPANS_NAMED) for each in lists)
     if unnamed:
         print_note(f"and {unnamed:,} more; --json lists all")
     return 0 if imported.whole else InputError.exit_code

@@ -31,10 +31,10 @@ from crx.index.nearest_index import FOLDER
 from crx.models.store import search_path
 
 # Columns of the list of settings, whose longest default would make a table far wider.
-SETTINGS_COLUMNS = 80
+_SETTINGS_COLUMNS = 80
 _INDENT = "    "
 # What each exit code means, in a line of a terminal; the site lists the exceptions of each.
-EXIT_CODES = {
+_EXIT_CODES = {
     0: "done, or stopped at the budget that was given",
     1: 'nothing was found, or a bound of "crx eval gate" was missed',
     2: "a command, a setting or a path is wrong, or there is no index",
@@ -47,13 +47,13 @@ EXIT_CODES = {
 }
 
 
-def complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def _complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the topics and commands whose names begin so."""
     return beginning([*TOPICS, *COMMANDS], incomplete)
 
 
 @click.command()
-@click.argument("topic", required=False, shell_complete=complete_topic)
+@click.argument("topic", required=False, shell_complete=_complete_topic)
 def command(*, topic: str | None) -> None:
     """Explain TOPIC, or list the topics.
 
@@ -80,7 +80,7 @@ def _print_command(name: str) -> None:
     print_text(found.get_help(click.Context(found, info_name=name, parent=parent)))
 
 
-def settings() -> str:
+def _settings() -> str:
     """Return every setting with its default and meaning."""
     fixed = ", ".join(each.name for each in describe() if each.scope == "index")
     return "\n".join(
@@ -89,7 +89,7 @@ def settings() -> str:
             "",
             *(_describe_setting(each) for each in describe()),
             "",
-            textwrap.fill(f"Fixed when an index is made: {fixed}.", SETTINGS_COLUMNS),
+            textwrap.fill(f"Fixed when an index is made: {fixed}.", _SETTINGS_COLUMNS),
             "An index is opened with its own; variables and files count for new indexes.",
             "",
             "A value is looked up in this order: an option or --set NAME=VALUE; the variable",
@@ -108,21 +108,21 @@ def _describe_setting(setting: Description) -> str:
     return "\n".join(
         (
             textwrap.fill(
-                head, SETTINGS_COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False
+                head, _SETTINGS_COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False
             ),
             textwrap.fill(
-                setting.help, SETTINGS_COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT
+                setting.help, _SETTINGS_COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT
             ),
         )
     )
 
 
-def exit_codes() -> str:
+def _exit_codes() -> str:
     """Return every exit code and what it means."""
-    return format_table([[str(code), meaning] for code, meaning in EXIT_CODES.items()])
+    return format_table([[str(code), meaning] for code, meaning in _EXIT_CODES.items()])
 
 
-def files() -> str:
+def _files() -> str:
     """Return the files and folders that crx reads and writes, as they are on this machine."""
     user = user_file(os.environ)
     project = project_file(Path.cwd())
@@ -137,7 +137,7 @@ def files() -> str:
     return _table(rows)
 
 
-def models() -> str:
+def _models() -> str:
     """Return how models are named, kind by kind."""
     text = (registry.__doc__ or "").strip()
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
@@ -154,25 +154,20 @@ def models() -> str:
     )
 
 
-def environment() -> str:
+def _environment() -> str:
     """Return every environment variable with its meaning."""
     rows = [[each.name, each.help] for each in ENVIRONMENT]
     settings = [[f"CRX_{each.field.upper()}", f"setting {each.name}"] for each in describe()]
     return _table([*rows, *settings])
 
 
-def filters() -> str:
-    """Return how --where is written."""
-    return FILTERS
-
-
 TOPICS: dict[str, tuple[str, Callable[[], str]]] = {
-    "settings": ("every setting, its default and where values come from", settings),
-    "exit-codes": ("what the exit codes mean", exit_codes),
-    "files": ("the files and folders that crx uses", files),
-    "models": ("how embedders, rerankers and language models are named", models),
-    "environment": ("the environment variables", environment),
-    "filters": ("how --where is written", filters),
+    "settings": ("every setting, its default and where values come from", _settings),
+    "exit-codes": ("what the exit codes mean", _exit_codes),
+    "files": ("the files and folders that crx uses", _files),
+    "models": ("how embedders, rerankers and language models are named", _models),
+    "environment": ("the environment variables", _environment),
+    "filters": ("how --where is written", lambda: FILTERS),
 }
 
 

@@ -110,7 +110,7 @@ def command(ctx: click.Context, *, speed: bool, as_json: bool) -> int | None:
 @command.command("list", short_help="List them, as without a command.")
 @_speed_option
 @json_option
-def list_command(*, speed: bool, as_json: bool) -> int:
+def _list_command(*, speed: bool, as_json: bool) -> int:
     """List the models on this machine, and those that can be pulled."""
     return _list(speed=speed, as_json=as_json)
 
@@ -169,7 +169,7 @@ def _list_served() -> tuple[list[OtherModel], str]:
 )
 @_model_options
 @json_option
-def pull_command(
+def _pull_command(
     *,
     name: str,
     wheels: Path | None,
@@ -257,7 +257,7 @@ def _describe(model: HubModel) -> str:
     help="ONNX graph in FOLDER.  [default: the weights, else model.onnx]",
 )
 @json_option
-def add_command(
+def _add_command(
     *,
     source: Path,
     into: Path | None,
@@ -300,7 +300,7 @@ def add_command(
 
 @command.command("remove", short_help="Remove a model.")
 @click.argument("name", shell_complete=complete_model)
-def remove_command(*, name: str) -> None:
+def _remove_command(*, name: str) -> None:
     """Remove the model NAME from the store."""
     remove_model(name)
     print_line(f"{name}: removed")
@@ -309,7 +309,7 @@ def remove_command(*, name: str) -> None:
 @command.command("verify", short_help="Check the files of one model, or of all.")
 @click.argument("name", required=False, shell_complete=complete_model)
 @json_option
-def verify_command(*, name: str | None, as_json: bool) -> int:
+def _verify_command(*, name: str | None, as_json: bool) -> int:
     """Check the files of the model NAME, or of all models."""
     names = [name] if name is not None else list(list_models())
     faults: dict[str, str] = {}

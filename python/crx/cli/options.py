@@ -15,13 +15,13 @@ from crx.errors import UsageError
 from crx.index.nearest_index import nearest_index
 from crx.plugins import is_engine_address
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-Decorator = Callable[[Command], Command]
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Decorator = Callable[[_Command], _Command]
 
 _FILE = click.Path(path_type=Path)
 
 
-def index_option(command: Command) -> Command:
+def index_option(command: _Command) -> _Command:
     """Add --index."""
     return click.option(
         "--index",
@@ -32,14 +32,14 @@ def index_option(command: Command) -> Command:
     )(command)
 
 
-def json_option(command: Command) -> Command:
+def json_option(command: _Command) -> _Command:
     """Add --json."""
     return click.option(
         "--json", "as_json", is_flag=True, help="Print the answer as one JSON value."
     )(command)
 
 
-def set_option(command: Command) -> Command:
+def set_option(command: _Command) -> _Command:
     """Add --set."""
     return click.option(
         "--set",
@@ -51,7 +51,7 @@ def set_option(command: Command) -> Command:
     )(command)
 
 
-def progress_options(command: Command) -> Command:
+def progress_options(command: _Command) -> _Command:
     """Add --progress and -q."""
     quiet = click.option("-q", "--quiet", "progress", flag_value="none", help="Show no progress.")
     form = click.option(
@@ -64,14 +64,14 @@ def progress_options(command: Command) -> Command:
     return form(quiet(command))
 
 
-def k_option(command: Command) -> Command:
+def k_option(command: _Command) -> _Command:
     """Add -k."""
     return click.option(
         "-k", type=int, metavar="N", help="Chunks to find.  [default: the setting k, 20]"
     )(command)
 
 
-def where_option(command: Command) -> Command:
+def where_option(command: _Command) -> _Command:
     """Add --where."""
     return click.option(
         "--where",
@@ -83,7 +83,7 @@ def where_option(command: Command) -> Command:
     )(command)
 
 
-def time_options(command: Command) -> Command:
+def time_options(command: _Command) -> _Command:
     """Add --since and --before."""
     since = click.option(
         "--since",
@@ -101,7 +101,7 @@ def time_options(command: Command) -> Command:
     return since(before(command))
 
 
-def answer_window_option(command: Command) -> Command:
+def answer_window_option(command: _Command) -> _Command:
     """Add --window for commands that quote passages in a prompt."""
     return click.option(
         "--window",
@@ -110,7 +110,7 @@ def answer_window_option(command: Command) -> Command:
     )(command)
 
 
-def embedder_option(command: Command) -> Command:
+def embedder_option(command: _Command) -> _Command:
     """Add --embedder."""
     return click.option(
         "--embedder",
@@ -121,7 +121,7 @@ def embedder_option(command: Command) -> Command:
     )(command)
 
 
-def workers_options(command: Command) -> Command:
+def workers_options(command: _Command) -> _Command:
     """Add --workers and --on."""
     workers = click.option(
         "--workers",
@@ -141,7 +141,7 @@ def workers_options(command: Command) -> Command:
     return workers(on(command))
 
 
-def context_workers_options(command: Command) -> Command:
+def context_workers_options(command: _Command) -> _Command:
     """Add --workers and --on for the workers that write contexts."""
     workers = click.option(
         "--workers",
@@ -162,7 +162,7 @@ def context_workers_options(command: Command) -> Command:
     return workers(on(command))
 
 
-def exclude_option(command: Command) -> Command:
+def exclude_option(command: _Command) -> _Command:
     """Add --exclude."""
     return click.option(
         "--exclude",
@@ -172,7 +172,7 @@ def exclude_option(command: Command) -> Command:
     )(command)
 
 
-def prompt_options(command: Command) -> Command:
+def prompt_options(command: _Command) -> _Command:
     """Add --prompt and --glossary for what a model reads when it writes contexts."""
     prompt = click.option(
         "--prompt",

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from crx.ingest.report import Progress
 
 # Pending chunks from which the speed of an embedder is worth a probe: fewer take seconds.
-MIN_FOR_PROBE = 128
+_MIN_FOR_PROBE = 128
 # Seconds that the second pass takes at least before it is announced.
-MIN_ANNOUNCED_S = 5.0
+_MIN_ANNOUNCED_S = 5.0
 
 NEXT_STEP = '"crx embed" goes on'
 
@@ -57,7 +57,7 @@ class SecondPass:
         if self._quiet or not self._files:
             return
         pending = self._total - self._done
-        if line := describe_vectors(self._index, probe=pending >= MIN_FOR_PROBE):
+        if line := describe_vectors(self._index, probe=pending >= _MIN_FOR_PROBE):
             files = f"{self._files:,} files can be searched by words ({taken:.1f} s)"
             print_note(f"{files}; {line}")
 
@@ -86,6 +86,6 @@ def describe_vectors(index: Index, *, probe: bool) -> str:
     from crx.cli.embedder_speed import estimate_seconds  # most passes embed nothing
 
     seconds = estimate_seconds(index.embedder, index.store.stats(), probe=probe)
-    if seconds is None or seconds < MIN_ANNOUNCED_S:
+    if seconds is None or seconds < _MIN_ANNOUNCED_S:
         return ""
     return f"vectors: about {format_duration(seconds)} on this machine"

@@ -24,7 +24,7 @@ from crx.context.controls import has_controls
 from crx.errors import InputError, NoRoom, SystemFailure, UsageError
 from crx.types import Chunk, Context, Document
 
-Name = Literal["doc_id", "path"]
+_Name = Literal["doc_id", "path"]
 
 _DIGEST = re.compile(r"([0-9a-fA-F]{64})?")
 
@@ -41,7 +41,7 @@ class Record:
     end: int
     context: str
     generator: str = ""
-    named_by: Name = "doc_id"
+    named_by: _Name = "doc_id"
     sha256: str = ""
 
     def differs(self, text: str) -> bool:
@@ -71,7 +71,7 @@ def path_below(folder: Path, name: str) -> str:
     return Path(os.path.normpath(folder / name)).as_posix()
 
 
-def name_kind(document: Document) -> Name:
+def name_kind(document: Document) -> _Name:
     """Return how records name a document: by path if it is a file."""
     return "path" if document.metadata.get("path") == document.uri else "doc_id"
 
@@ -191,7 +191,7 @@ def to_record(fields: Mapping[str, object]) -> Record:
     )
 
 
-def _name(fields: Mapping[str, object]) -> Name:
+def _name(fields: Mapping[str, object]) -> _Name:
     if ("doc_id" in fields) == ("path" in fields):
         raise ValueError('needs one of "doc_id" and "path"')
     return "doc_id" if "doc_id" in fields else "path"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from crx.retrieve.ports import StatusReader
     from crx.retrieve.search_models import SearchModels
 
-Reader = TypeVar("Reader", bound="IndexReader")
+_Reader = TypeVar("_Reader", bound="IndexReader")
 
 
 class IndexReader:
@@ -78,7 +78,7 @@ class IndexReader:
         self._load_reranker = partial(_load_reranker, reranker or self._settings.reranker)
         self._models = PerProcess(self._make_models)
 
-    def __enter__(self: Reader) -> Reader:
+    def __enter__(self: _Reader) -> _Reader:
         return self
 
     def __exit__(self, *_: object) -> None:

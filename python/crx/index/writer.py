@@ -81,7 +81,7 @@ class Writer:
             self.store.close()
 
 
-class SnapshotHolder(Protocol):
+class _SnapshotHolder(Protocol):
     """A reader of this process that keeps a snapshot between searches."""
 
     def release_idle(self) -> None:
@@ -100,7 +100,7 @@ class WriteAccess:
         self._thread = 0
         self._writer: Writer | None = None
         self._next_commit = 0.0
-        self._readers: WeakSet[SnapshotHolder] = WeakSet()
+        self._readers: WeakSet[_SnapshotHolder] = WeakSet()
 
     @staticmethod
     def to(folder: Path) -> WriteAccess:
@@ -152,7 +152,7 @@ class WriteAccess:
             self._writer = writer
         self.release_idle()
 
-    def watch(self, reader: SnapshotHolder) -> None:
+    def watch(self, reader: _SnapshotHolder) -> None:
         """Release the snapshot of `reader`, if no search reads it, whenever a writer commits."""
         with self._changed:
             self._readers.add(reader)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crx.types import MetadataValue
 
 _TITLE_CHARS = 1000
-LABEL_CHARS = 1000
+_LABEL_CHARS = 1000
 # Characters of one value of the metadata.
 _VALUE_CHARS = 100_000
 
@@ -34,6 +34,6 @@ def _bound_value(value: MetadataValue) -> MetadataValue:
 
 
 def _bound_mark(mark: Mark) -> Mark:
-    if len(mark.label) <= LABEL_CHARS:
+    if len(mark.label) <= _LABEL_CHARS:
         return mark
-    return replace(mark, label=mark.label[:LABEL_CHARS])
+    return replace(mark, label=mark.label[:_LABEL_CHARS])

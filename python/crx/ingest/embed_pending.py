@@ -38,7 +38,7 @@ _MIN_FOR_WORKERS = 64
 # Seconds of embedding that one transaction of vectors holds: a crash repeats no more.
 STORE_INTERVAL_S = 1.0
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
 class EmbeddingRun:
@@ -196,7 +196,7 @@ def _situate_chunk(embedder: Embedder, row: _native.ChunkRow) -> tuple[bytes, Si
     return vector_key(embedder, before, row.text), text
 
 
-def _parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def _parts(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
     remaining = iter(items)
     while batch := list(islice(remaining, size)):
         yield batch

@@ -163,14 +163,14 @@ def read_bytes(
         )
 
 
-class ReadBytes(Protocol):
+class _ReadBytes(Protocol):
     """A function that yields the documents of bytes, as `read_bytes` does."""
 
     def __call__(self, data: bytes, *, name: str) -> Iterator[Document]: ...
 
 
 def read_file(
-    path: Path, *, uri: str | None = None, read: ReadBytes = read_bytes
+    path: Path, *, uri: str | None = None, read: _ReadBytes = read_bytes
 ) -> Iterator[Document]:
     """Yield the documents of a file, as `read` finds them in its bytes.
 
@@ -237,7 +237,7 @@ def _read_archive(
     )
 
 
-def _choose_reading(data: bytes, name: str, recognize: Recognize | None) -> ReadBytes:
+def _choose_reading(data: bytes, name: str, recognize: Recognize | None) -> _ReadBytes:
     """Return the function that reads bytes of this kind."""
     extension = suffix(name)
     if recognize is not None and extension in scan.extensions and not is_claimed(extension):

@@ -38,7 +38,7 @@ from crx.ingest.readers.xml_package import (
 )
 from crx.ingest.readers.xml_stream import as_utf8
 
-Style: TypeAlias = tuple[FormatsBySign, bool]
+_Style: TypeAlias = tuple[FormatsBySign, bool]
 
 _MAIN = "xl/workbook.xml"
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -48,7 +48,7 @@ _THREADED = "[Threaded comment]"
 
 
 @dataclass(frozen=True, slots=True)
-class XlsxBook:
+class _XlsxBook:
     """What the sheets of a workbook share."""
 
     archive: Archive
@@ -58,7 +58,7 @@ class XlsxBook:
     from_1904: bool
 
 
-def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
+def open_xlsx(archive: Archive, left_out: LeftOut) -> _XlsxBook:
     """Return a workbook; formats that cannot be read are left out."""
     part = related(archive, "", "officeDocument") or _MAIN
     root = archive.read_xml(part)
@@ -74,7 +74,7 @@ def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
     epoch = attribute(properties, "date1904") if properties is not None else ""
     strings = next((link.path for link in links.values() if link.type == "sharedStrings"), "")
     styles = next((link.path for link in links.values() if link.type == "styles"), "")
-    return XlsxBook(
+    return _XlsxBook(
         archive,
         tuple(sheets),
         _read_strings(archive, strings),
@@ -83,7 +83,7 @@ def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
     )
 
 
-def read_sheet(book: XlsxBook, name: str, part: str, left_out: LeftOut) -> SheetCells:
+def read_sheet(book: _XlsxBook, name: str, part: str, left_out: LeftOut) -> SheetCells:
     """Return the cells of a sheet; raise `InputError` if it is damaged."""
     cells = SheetCells(name)
     _read_rows(book, part, cells)
@@ -100,7 +100,7 @@ def _adding(
     return lambda: add(archive, part, cells)
 
 
-def _read_rows(book: XlsxBook, part: str, cells: SheetCells) -> None:
+def _read_rows(book: _XlsxBook, part: str, cells: SheetCells) -> None:
     """Add the rows of a sheet to its cells; the core parses them and shows most numbers."""
     styles = [_style(code) for code in book.codes]
     rows = SheetRows(book.strings, styles, from_1904=book.from_1904)
@@ -113,12 +113,12 @@ def _read_rows(book: XlsxBook, part: str, cells: SheetCells) -> None:
     cells.uncomputed = rows.uncomputed
 
 
-def _style(code: str) -> Style | None:
+def _style(code: str) -> _Style | None:
     """Return how a format shows numbers by their sign, and whether it has one of texts."""
     return None if code == GENERAL else (formats_by_sign(code), formats_text(code))
 
 
-def _show(book: XlsxBook, style: int, value: float | str) -> str:
+def _show(book: _XlsxBook, style: int, value: float | str) -> str:
     """Return a value in a format that is no row of digits."""
     code = book.codes[style]
     if isinstance(value, str):
