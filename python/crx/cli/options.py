@@ -16,7 +16,6 @@ from crx.index.nearest_index import nearest_index
 from crx.plugins import is_engine_address
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_Decorator = Callable[[_Command], _Command]
 
 _FILE = click.Path(path_type=Path)
 

@@ -127,7 +127,6 @@ class ContextPool(Protocol):
     @property
     def usage(self) -> ComputeUsage | None:
         """The computation of all processes so far, None if their contextualizer counts none."""
-        ...
 
     def situate(
         self, asked: Iterable[tuple[Request, DocumentTask]]
@@ -137,4 +136,3 @@ class ContextPool(Protocol):
         What is asked is taken in its order, as soon as there is room for it. Raises `ModelError`
         if the model cannot continue. The processes end with the generator.
         """
-        ...

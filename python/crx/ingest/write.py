@@ -67,7 +67,6 @@ class Situator(Protocol):
         self, store: _native.Store, document: Document, chunks: Sequence[Chunk]
     ) -> SituatedChunks:
         """Return what situates each chunk; new contexts are stored durably."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
