@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from pathlib import Path
 
 import click
 
 from crx.cli.options import json_option
 from crx.cli.output import display_path, print_json, print_line, print_note, print_text
-from crx.cli.tables import format_table
+from crx.cli.tables import fit_table
 from crx.cli.value_completion import complete_setting
 from crx.config import (
     FIXED,
@@ -59,9 +57,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
             }
         )
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    cells = [[d.name, _shorten(v), o, d.help] for d, v, o in rows]
-    print_text(format_table(cells, width=width))
+    print_text(fit_table([[d.name, _shorten(v), o, d.help] for d, v, o in rows]))
     for description, value, _ in rows:
         if _shorten(value) != str(value):
             print_line(f"{description.name}: {value}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shutil
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,7 @@ from crx import registry
 from crx.cli import COMMANDS, HELP_OPTIONS, INTERRUPTED, cli
 from crx.cli.filters import HELP as FILTERS
 from crx.cli.output import print_line, print_text
-from crx.cli.tables import format_table
+from crx.cli.tables import fit_table, format_table
 from crx.cli.value_completion import beginning
 from crx.config import (
     ENVIRONMENT,
@@ -61,7 +59,7 @@ def command(*, topic: str | None) -> None:
     """
     if topic is None:
         print_line("crx help TOPIC explains:")
-        print_text(_table([[name, about] for name, (about, _) in TOPICS.items()]))
+        print_text(fit_table([[name, about] for name, (about, _) in TOPICS.items()]))
         print_line('and every command, as "crx COMMAND --help" does: ' + ", ".join(COMMANDS))
     elif topic in TOPICS:
         print_text(TOPICS[topic][1]())
@@ -134,14 +132,14 @@ def _files() -> str:
         ["key that seals derived files", str(user.with_name("seal.key"))],
         *([["models" if n == 0 else "", str(folder)] for n, folder in enumerate(search_path())]),
     ]
-    return _table(rows)
+    return fit_table(rows)
 
 
 def _models() -> str:
     """Return how models are named, kind by kind."""
     text = (registry.__doc__ or "").strip()
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
-    table = _table([[cell.strip().replace("`", "") for cell in row] for row in rows])
+    table = fit_table([[cell.strip().replace("`", "") for cell in row] for row in rows])
     return "\n".join(
         [
             "Models are named by specifications:",
@@ -158,7 +156,7 @@ def _environment() -> str:
     """Return every environment variable with its meaning."""
     rows = [[each.name, each.help] for each in ENVIRONMENT]
     settings = [[f"CRX_{each.field.upper()}", f"setting {each.name}"] for each in describe()]
-    return _table([*rows, *settings])
+    return fit_table([*rows, *settings])
 
 
 TOPICS: dict[str, tuple[str, Callable[[], str]]] = {
@@ -169,8 +167,3 @@ TOPICS: dict[str, tuple[str, Callable[[], str]]] = {
     "environment": ("the environment variables", _environment),
     "filters": ("how --where is written", lambda: FILTERS),
 }
-
-
-def _table(rows: list[list[str]]) -> str:
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    return format_table(rows, width=width)
