@@ -21,7 +21,6 @@ from crx.context.records import FileContexts, write_contexts
 from crx.context.report import ContextProgress, ContextReport
 from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
-from crx.index.arguments import each_path, require_each
 from crx.index.files import OpenFiles
 from crx.index.open_store import copy_index, create_index, is_complete, open_store
 from crx.index.reader import check_location
@@ -90,7 +89,7 @@ class Index(AnsweringIndex):
         before an embedder on another machine gets texts. `keep_missing` keeps the documents of
         files that are gone. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
-        absolute = [Path(os.path.abspath(path)) for path in each_path(paths)]
+        absolute = [Path(os.path.abspath(path)) for path in _each_path(paths)]
         with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
             indexer.index_files(absolute, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
         return indexer.report
@@ -294,7 +293,9 @@ class Index(AnsweringIndex):
 
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
-        require_each(uris, str, "remove takes URIs, each as an argument")
+        for uri in uris:
+            if not isinstance(uri, str):
+                raise TypeError(f"remove takes URIs, each as an argument, not {type(uri).__name__}")
         with self._writing() as writer:
             removed = writer.store.remove_documents(list(uris))
             writer.sync()
@@ -472,3 +473,17 @@ def open(
     create_index(folder, fixed_settings(resolved.settings))
     allow(str(folder), context_registry.index_acts(fixed_settings(resolved.settings)))
     return Index(folder, resolved, embedder=embedder, reranker=reranker, timeout_s=timeout)
+
+
+def _each_path(
+    paths: Iterable[str | os.PathLike[str] | Iterable[str | os.PathLike[str]]],
+) -> Iterator[str | os.PathLike[str]]:
+    """Yield paths, also those of the sequences among them; raises `TypeError` for anything else."""
+    for given in paths:
+        among = [given] if isinstance(given, str | os.PathLike | bytes) else given
+        if not isinstance(among, Iterable):
+            raise TypeError(f"add takes paths, not {type(given).__name__}")
+        for path in among:
+            if not isinstance(path, str | os.PathLike):
+                raise TypeError(f"add takes paths, not {type(path).__name__}")
+            yield path
