@@ -182,11 +182,6 @@ def scheme_of(address: str) -> str:
     return found[1].lower() if found else ""
 
 
-def _has_opener(group: str, scheme: str) -> bool:
-    """Return whether a package opens addresses of a scheme: an installed one, or an extra."""
-    return scheme in SHIPPED.get(group, ()) or scheme in find_plugins(group)
-
-
 def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., object]:
     """Return the entry point of a group that opens addresses of a scheme.
 
@@ -216,7 +211,8 @@ def is_engine_address(text: object) -> bool:
     """
     if not isinstance(text, str) or not (scheme := scheme_of(text)):
         return False
-    return text.startswith("//", len(scheme) + 1) or _has_opener(ENGINES, scheme)
+    is_url = text.startswith("//", len(scheme) + 1)
+    return is_url or scheme in SHIPPED[ENGINES] or scheme in find_plugins(ENGINES)
 
 
 def without_password(url: str) -> str:

@@ -82,12 +82,7 @@ def print_aside(text: str) -> None:
 def print_note(text: str) -> None:
     """Print one line on stderr, under the program's name."""
     # Not `err=True`, which writes past the bar that a run shows there.
-    click.echo(_format_note(text), file=sys.stderr)
-
-
-def _format_note(text: str) -> str:
-    """Return one line under the program's name."""
-    return f"crx: {visible_line(text)}"
+    click.echo(f"crx: {visible_line(text)}", file=sys.stderr)
 
 
 class NotePrinter:

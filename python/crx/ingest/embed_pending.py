@@ -86,7 +86,8 @@ class EmbeddingRun:
                     break
                 self._group.close()
                 self._on_group()
-            self._finish()
+            while self._workers is not None and (finished := self._workers.wait_finished()):
+                self._put_finished(finished)
 
     @contextlib.contextmanager
     def _embedding(self, pending: int) -> Generator[None, None, None]:
@@ -120,11 +121,6 @@ class EmbeddingRun:
         if self._workers is None or self._unembedded < _MIN_FOR_WORKERS:
             return self._own
         return self._workers
-
-    def _finish(self) -> None:
-        """Wait for all that was submitted, and store it."""
-        while self._workers is not None and (finished := self._workers.wait_finished()):
-            self._put_finished(finished)
 
     def _batches(self, keys: NDArray[np.int64], pool: EmbeddingPool) -> list[TextBatch]:
         """Return the texts of chunks that have no vector and were not submitted, in batches."""

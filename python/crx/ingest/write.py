@@ -160,7 +160,8 @@ class DocumentWriter:
         known = settings.get(DESCRIBED, "")
         self._descriptions.recall(known)
         if self._descriptions.fingerprint() != known or (known and report.renamed):
-            self._describe_again()
+            for row, document, chunks in redescribed(self._store, self._descriptions):
+                self._situate_again(row, document, chunks)
         wanted = self._descriptions.fingerprint()
         # A pass without descriptions that changes nothing leaves all documents as they are.
         if wanted != known and (wanted or is_changed):
@@ -178,10 +179,6 @@ class DocumentWriter:
         title = name_title(uri) if "title_from" in metadata else row.title
         document = Document(uri, "", title, row.lang, metadata)
         self._situate_again(row, *stored_text(self._store, row, document))
-
-    def _describe_again(self) -> None:
-        for row, document, chunks in redescribed(self._store, self._descriptions):
-            self._situate_again(row, document, chunks)
 
     def _situate_again(
         self, row: _native.DocumentRow, document: Document, chunks: Sequence[Chunk]

@@ -6,9 +6,10 @@ A formula is its stored result, or else itself. Comments and the texts of drawin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 from xml.etree.ElementTree import Element
 
@@ -89,15 +90,9 @@ def read_sheet(book: _XlsxBook, name: str, part: str, left_out: LeftOut) -> Shee
     _read_rows(book, part, cells)
     for kind, add in (("comments", _add_comments), ("drawings", _add_drawings)):
         left_out.attempt(
-            f"{kind} of sheet {cells.name}", _adding(add, book.archive, part, cells), plain=None
+            f"{kind} of sheet {cells.name}", partial(add, book.archive, part, cells), plain=None
         )
     return cells
-
-
-def _adding(
-    add: Callable[[Archive, str, SheetCells], None], archive: Archive, part: str, cells: SheetCells
-) -> Callable[[], None]:
-    return lambda: add(archive, part, cells)
 
 
 def _read_rows(book: _XlsxBook, part: str, cells: SheetCells) -> None:

@@ -103,13 +103,9 @@ def _search_bm25(search: Search, *, timer: StageTimer) -> _NamedRanking:
         name = None if "document_name" in without else _find_document_name(search, rows)
         if name:
             ranking = _rank_bm25(search, outline=weights.outline_named, name=name.name)
-        elif "outline" not in without and _are_mostly_code(rows):
+        elif "outline" not in without and 2 * sum(row.kind == "code" for row in rows) > len(rows):
             ranking = _rank_bm25(search, outline=weights.outline_code)
     return _NamedRanking(ranking, name)
-
-
-def _are_mostly_code(rows: Collection[ChunkRow]) -> bool:
-    return 2 * sum(row.kind == "code" for row in rows) > len(rows)
 
 
 def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentName | None:
