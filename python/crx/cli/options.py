@@ -20,34 +20,26 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path)
 
 
-def index_option(command: _Command) -> _Command:
-    """Add --index."""
-    return click.option(
-        "--index",
-        "folder",
-        metavar="DIR",
-        help="Index folder; to search, also the URL of a database.  [default: CRX_INDEX, else the "
-        "nearest .crx here or above]",
-    )(command)
+index_option = click.option(
+    "--index",
+    "folder",
+    metavar="DIR",
+    help="Index folder; to search, also the URL of a database.  [default: CRX_INDEX, else the "
+    "nearest .crx here or above]",
+)
 
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print the answer as one JSON value."
+)
 
-def json_option(command: _Command) -> _Command:
-    """Add --json."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print the answer as one JSON value."
-    )(command)
-
-
-def set_option(command: _Command) -> _Command:
-    """Add --set."""
-    return click.option(
-        "--set",
-        "assignments",
-        metavar="NAME=VALUE",
-        multiple=True,
-        shell_complete=complete_assignment,
-        help='Use another value of a setting in this run; repeatable. "crx config" lists them.',
-    )(command)
+set_option = click.option(
+    "--set",
+    "assignments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    shell_complete=complete_assignment,
+    help='Use another value of a setting in this run; repeatable. "crx config" lists them.',
+)
 
 
 def progress_options(command: _Command) -> _Command:
@@ -63,23 +55,18 @@ def progress_options(command: _Command) -> _Command:
     return form(quiet(command))
 
 
-def k_option(command: _Command) -> _Command:
-    """Add -k."""
-    return click.option(
-        "-k", type=int, metavar="N", help="Chunks to find.  [default: the setting k, 20]"
-    )(command)
+k_option = click.option(
+    "-k", type=int, metavar="N", help="Chunks to find.  [default: the setting k, 20]"
+)
 
-
-def where_option(command: _Command) -> _Command:
-    """Add --where."""
-    return click.option(
-        "--where",
-        "conditions",
-        metavar="FIELD=VALUE",
-        multiple=True,
-        help="Search only documents that match, as in lang=en or path=docs; repeatable, all must "
-        'hold. "crx help filters" explains them.  [default: all documents]',
-    )(command)
+where_option = click.option(
+    "--where",
+    "conditions",
+    metavar="FIELD=VALUE",
+    multiple=True,
+    help="Search only documents that match, as in lang=en or path=docs; repeatable, all must "
+    'hold. "crx help filters" explains them.  [default: all documents]',
+)
 
 
 def time_options(command: _Command) -> _Command:
@@ -100,24 +87,19 @@ def time_options(command: _Command) -> _Command:
     return since(before(command))
 
 
-def answer_window_option(command: _Command) -> _Command:
-    """Add --window for commands that quote passages in a prompt."""
-    return click.option(
-        "--window",
-        metavar="auto|grow|N",
-        help='How chunks grow to passages, as in "crx search".  [default: auto]',
-    )(command)
+answer_window_option = click.option(
+    "--window",
+    metavar="auto|grow|N",
+    help='How chunks grow to passages, as in "crx search".  [default: auto]',
+)
 
-
-def embedder_option(command: _Command) -> _Command:
-    """Add --embedder."""
-    return click.option(
-        "--embedder",
-        metavar="SPEC",
-        shell_complete=complete_model,
-        help="Embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone. "
-        "Fixed when the index is made.  [default: the setting embedder, e5@int8]",
-    )(command)
+embedder_option = click.option(
+    "--embedder",
+    metavar="SPEC",
+    shell_complete=complete_model,
+    help="Embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone. "
+    "Fixed when the index is made.  [default: the setting embedder, e5@int8]",
+)
 
 
 def workers_options(command: _Command) -> _Command:
@@ -161,14 +143,12 @@ def context_workers_options(command: _Command) -> _Command:
     return workers(on(command))
 
 
-def exclude_option(command: _Command) -> _Command:
-    """Add --exclude."""
-    return click.option(
-        "--exclude",
-        metavar="GLOB",
-        multiple=True,
-        help="Leave out files that match, by the rules of .gitignore; repeatable.",
-    )(command)
+exclude_option = click.option(
+    "--exclude",
+    metavar="GLOB",
+    multiple=True,
+    help="Leave out files that match, by the rules of .gitignore; repeatable.",
+)
 
 
 def prompt_options(command: _Command) -> _Command:
