@@ -423,9 +423,7 @@ def _search_served(
         return None
     try:
         ask_server = load_shipped("crx.served", "search")
-    except (
-        UsageError
-    ):  # whoever serves the index has what that takes, and this installation has not
+    except UsageError:  # who serves the index has what that takes, this installation has not
         return None
     found: Result | None = ask_server(
         sockets, {"query": query, **arguments}, index=index_path, resolved=resolve(settings)
