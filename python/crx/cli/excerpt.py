@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+from crx import _native
 from crx.cli.visible import visible_text
-from crx.ingest.source_code import is_source_code
 from crx.show.excerpt import (
     LAID_OUT,
     ExcerptRow,
@@ -179,7 +179,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def _whole(passage: Passage, width: int) -> list[ExcerptRow]:
-    lay_out = layout_rows if is_source_code(passage.text) else layout_prose
+    lay_out = layout_rows if _native.is_source_code(passage.text) else layout_prose
     return lay_out([passage.text.strip("\n")], width=width, visible=visible_text)[0]
 
 

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from crx import _native
-from crx.ingest.source_code import is_source_code
 from crx.show.reflow import JoinedLine, has_sentences, join_paragraphs
 from crx.show.row_choice import choose_code, choose_prose, find_terms
 from crx.show.shown_text import shown_shares
@@ -123,12 +122,12 @@ def find_excerpt(
 
 def shows_code(passage: Passage) -> bool:
     """Return whether a passage is source code, of which pieces are shown, and no manual with it."""
-    return is_source_code(passage.text) and not _is_manual(passage)
+    return _native.is_source_code(passage.text) and not _is_manual(passage)
 
 
 def layout_of(passage: Passage) -> Callable[..., list[list[ExcerptRow]]]:
     """Return the function that lays out a passage, with the lines of a paragraph as one."""
-    if not is_source_code(passage.text):
+    if not _native.is_source_code(passage.text):
         return layout_prose
     return partial(_layout_joined, layout_prose) if _is_manual(passage) else _layout_code
 
