@@ -25,11 +25,10 @@ from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 from crx.index.handle import open as open_index
 from crx.labels import format_size
-from crx.models import list_models
 from crx.models.card import read_card
 from crx.models.known import find_better_embedder
 from crx.models.processor import detect_processor
-from crx.models.store import search_path
+from crx.models.store import list_models, search_path
 from crx.plugins import load_shipped
 from crx.registry import NO_EMBEDDER, load_embedder, load_reranker
 from crx.thread_count import thread_count

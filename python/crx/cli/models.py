@@ -18,9 +18,8 @@ from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError, Unavailable, UsageError
 from crx.labels import format_size
-from crx.models import ModelCard, find_model, list_models, remove_model, verify_model
 from crx.models.adding import add_foreign_model
-from crx.models.card import ModelKind, Pooling, Precision, read_card
+from crx.models.card import ModelCard, ModelKind, Pooling, Precision, read_card
 from crx.models.elsewhere import OtherModel, list_cached_models
 from crx.models.gguf import can_convert_gguf
 from crx.models.hub_address import SCHEME, HubModel, parse_hub_address
@@ -29,6 +28,7 @@ from crx.models.licences import UNKNOWN
 from crx.models.pinned_wheels import PINNED_WHEELS, find_pinned_wheel
 from crx.models.pull import pull_model
 from crx.models.source_folder import Overrides
+from crx.models.store import find_model, list_models, remove_model, verify_model
 from crx.plugins import load_shipped
 from crx.registry import list_ollama_models, load_embedder, load_reranker
 

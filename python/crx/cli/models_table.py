@@ -10,7 +10,7 @@ from crx.cli.embedder_speed import estimate_speed, format_speed
 from crx.cli.output import print_line, print_note, print_text
 from crx.cli.tables import format_table
 from crx.labels import format_size
-from crx.models import ModelCard
+from crx.models.card import ModelCard
 from crx.models.elsewhere import OtherModel
 from crx.models.hub_address import SCHEME
 from crx.models.known import KnownModel
