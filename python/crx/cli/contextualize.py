@@ -61,9 +61,7 @@ from crx.services.service_usage import ServiceUsage
     help="How much of a changed document gets new contexts.",
 )
 @click.option(
-    "--retry-rejected",
-    is_flag=True,
-    help="Ask again for contexts that earlier runs rejected.",
+    "--retry-rejected", is_flag=True, help="Ask again for contexts that earlier runs rejected."
 )
 @prompt_options
 @context_workers_options

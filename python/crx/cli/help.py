@@ -16,14 +16,7 @@ from crx.cli.filters import HELP as FILTERS
 from crx.cli.output import print_line, print_text
 from crx.cli.tables import fit_table, format_table
 from crx.cli.value_completion import beginning
-from crx.config import (
-    ENVIRONMENT,
-    PROJECT_FILE,
-    Description,
-    describe,
-    project_file,
-    user_file,
-)
+from crx.config import ENVIRONMENT, PROJECT_FILE, Description, describe, project_file, user_file
 from crx.errors import UsageError
 from crx.index.nearest_index import FOLDER
 from crx.models.store import search_path

@@ -248,9 +248,7 @@ def _describe(model: HubModel) -> str:
 @_into_option
 @_model_options
 @click.option(
-    "--graph",
-    metavar="FILE",
-    help="ONNX graph in FOLDER.  [default: the weights, else model.onnx]",
+    "--graph", metavar="FILE", help="ONNX graph in FOLDER.  [default: the weights, else model.onnx]"
 )
 @json_option
 def _add_command(

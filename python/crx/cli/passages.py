@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from crx.cli.excerpt import (
-    Body,
-    best_row,
-    count_rows,
-    excerpt,
-    prefix,
-    share_rows,
-    whole_lines,
-)
+from crx.cli.excerpt import Body, best_row, count_rows, excerpt, prefix, share_rows, whole_lines
 from crx.cli.output import Text, bold, dim, display_path, format_line
 from crx.cli.screen import Screen
 from crx.cli.visible import visible_line

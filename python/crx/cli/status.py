@@ -202,14 +202,7 @@ def _describe_vectors(status: Status) -> str:
 
 
 def _built_with(status: Status) -> list[list[str]]:
-    hidden = (
-        ORIGINS,
-        PENDING_JOBS,
-        BASE,
-        UNFINISHED_COPY,
-        EMBEDDER_LANGUAGES,
-        *SETTINGS_OF_ROOTS,
-    )
+    hidden = (ORIGINS, PENDING_JOBS, BASE, UNFINISHED_COPY, EMBEDDER_LANGUAGES, *SETTINGS_OF_ROOTS)
     built = [[name, value] for name, value in status.settings.items() if name not in hidden]
     if languages := status.settings.get(EMBEDDER_LANGUAGES, "").split():
         few = len(languages) <= _MAX_LANGUAGES_SHOWN

@@ -40,12 +40,7 @@ def to_chunk(row: _native.ChunkRow) -> Chunk:
 
 
 def link_context(
-    store: _native.Store,
-    row: _native.ChunkRow,
-    key: bytes,
-    context: Context,
-    *,
-    embedder: Embedder,
+    store: _native.Store, row: _native.ChunkRow, key: bytes, context: Context, *, embedder: Embedder
 ) -> None:
     """Link a chunk to the stored context under `key`, and to the vector of both together."""
     prefix = embedding_prefix(row.outline, context.text)

@@ -33,13 +33,7 @@ from crx.ingest.report import Failure
 from crx.ingest.split import split
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import chunk_budget
-from crx.protocols import (
-    Annotated,
-    Contextualizer,
-    CostEstimator,
-    Embedder,
-    TimeEstimator,
-)
+from crx.protocols import Annotated, Contextualizer, CostEstimator, Embedder, TimeEstimator
 from crx.services.service_usage import Estimate
 from crx.types import Chunk, Document
 

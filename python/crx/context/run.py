@@ -28,12 +28,7 @@ from crx.context.documents import (
     to_chunk,
 )
 from crx.context.records import Record, hash_of, name_kind
-from crx.context.report import (
-    ContextProgress,
-    ContextReport,
-    OutcomeCounts,
-    compute_coverage,
-)
+from crx.context.report import ContextProgress, ContextReport, OutcomeCounts, compute_coverage
 from crx.context.sources import ContextRouter, ContextSources
 from crx.deadline import check_deadline, deadline, seconds_left
 from crx.errors import BudgetSpent, ModelError, UsageError

@@ -130,11 +130,7 @@ class Index(AnsweringIndex):
         `words_only` is that of `add`.
         """
         with self._indexing(
-            contexts,
-            on_progress,
-            on_notice,
-            keep_contexts=keep_contexts,
-            words_only=words_only,
+            contexts, on_progress, on_notice, keep_contexts=keep_contexts, words_only=words_only
         ) as indexer:
             indexer.index_documents(documents)
         return indexer.report
@@ -223,11 +219,7 @@ class Index(AnsweringIndex):
             writer = stack.enter_context(self._writing())
             files = self._templates if templates is None else templates
             router = context_registry.load_router(
-                with_,
-                refresh=refresh,
-                prompt=prompt,
-                templates=files,
-                cap_dollars=limit.dollars,
+                with_, refresh=refresh, prompt=prompt, templates=files, cap_dollars=limit.dollars
             )
             if isinstance(with_, str) and isinstance(router.general, Closeable):
                 stack.callback(router.general.close)

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import orjson
 
 from crx import _native, registry
-from crx.config import (
-    Resolved,
-    Settings,
-    describe_other_defaults,
-    resolve,
-    settings_of_index,
-)
+from crx.config import Resolved, Settings, describe_other_defaults, resolve, settings_of_index
 from crx.errors import UsageError
 from crx.index.file_searcher import FileSearcher
 from crx.index.files import OpenFiles, OpenIndex

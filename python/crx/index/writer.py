@@ -65,11 +65,7 @@ class Writer:
     def check_findable(self, docs: Iterable[int], *, dimensions: int) -> None:
         """Look up documents in both legs; raises `Damaged` if one does not find them."""
         require_found(
-            self.store,
-            docs,
-            lexical=self.lexical,
-            dense=self.dense,
-            dimensions=dimensions,
+            self.store, docs, lexical=self.lexical, dense=self.dense, dimensions=dimensions
         )
 
     def close(self) -> None:

@@ -16,13 +16,7 @@ from crx import _native
 from crx.errors import ModelError
 from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embedding_order import order_pending
-from crx.ingest.embedding_pool import (
-    EmbeddedBatch,
-    EmbeddingPool,
-    OwnProcess,
-    TextBatch,
-    TextsLost,
-)
+from crx.ingest.embedding_pool import EmbeddedBatch, EmbeddingPool, OwnProcess, TextBatch, TextsLost
 from crx.ingest.embedding_prefix import embedding_prefix, vector_key
 from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote

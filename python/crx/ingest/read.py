@@ -245,11 +245,7 @@ def _read_archive(
 
     def read(data: bytes, *, name: str) -> Iterator[Document]:
         yield from read_bytes(
-            data,
-            name=name,
-            max_bytes=budget.most_bytes,
-            recognize=recognize,
-            budget=budget,
+            data, name=name, max_bytes=budget.most_bytes, recognize=recognize, budget=budget
         )
 
     yield from archives.read_archive(

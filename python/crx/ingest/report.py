@@ -156,10 +156,7 @@ class Tally:
         if size:
             self._unread.note_read(uri, size=size, chunks=made)
         self._progress = replace(
-            self._progress,
-            documents=self._progress.documents + 1,
-            uri=uri,
-            outcome=self._outcome,
+            self._progress, documents=self._progress.documents + 1, uri=uri, outcome=self._outcome
         )
         self._show()
 

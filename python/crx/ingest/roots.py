@@ -104,10 +104,7 @@ class RememberedRoots:
             if not any(is_below(uri, root.uri) for root in roots)
             or any(is_below(uri, folder) for folder in unreachable)
         }
-        known = {
-            *self.others(roots),
-            *(r for r in roots if r.uri not in discovery.vanished),
-        }
+        known = {*self.others(roots), *(r for r in roots if r.uri not in discovery.vanished)}
         changes = dict(self.changes)
         # Of a root that was read in part, files that were not reached may have changed before.
         partly = {r.uri for r in roots if any(is_below(uri, r.uri) for uri in unreachable)}

@@ -194,11 +194,7 @@ class DocumentWriter:
         self._pending.commit_if_due()
 
     def _write(
-        self,
-        document: Document,
-        source: Source,
-        chunks: Sequence[Chunk],
-        situated: SituatedChunks,
+        self, document: Document, source: Source, chunks: Sequence[Chunk], situated: SituatedChunks
     ) -> None:
         metadata = {**document.metadata, **({"path": source.path} if source.path else {})}
         layout = [(c.start, c.end, c.token_start, c.token_end, c.section) for c in chunks]

@@ -57,10 +57,7 @@ _QUERY_STEPS: Sequence[tuple[str, Step]] = (
     ("filter", filter_legs),
     ("exclude", exclude_chunks),
 )
-LEG_STEPS: Sequence[tuple[str, Step]] = (
-    ("retrieve", search_reachable_legs),
-    ("fuse", fuse_legs),
-)
+LEG_STEPS: Sequence[tuple[str, Step]] = (("retrieve", search_reachable_legs), ("fuse", fuse_legs))
 # What `SearchRequest.without` may name: steps and weights before the rules, and the rules.
 OPTIONAL = ("spelling", "document_name", "outline")
 RULES = (

@@ -45,10 +45,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     language = LANGUAGES.get(extension, "")
     if extension == ".h":
         language = "cpp" if _CPP.search(decoded.text) else "c"
-    metadata: dict[str, Scalar | list[Scalar]] = {
-        **decoded.metadata(),
-        "format": language,
-    }
+    metadata: dict[str, Scalar | list[Scalar]] = {**decoded.metadata(), "format": language}
     try:
         marks = definitions(decoded.text, language=language)
     except Unparsed as why:

@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.errors import ModelError, Unavailable
 from crx.protocols import Embedder
-from crx.retrieve.query.document_name import (
-    DocumentName,
-    are_of_one_document,
-    find_document_name,
-)
+from crx.retrieve.query.document_name import DocumentName, are_of_one_document, find_document_name
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
 from crx.retrieve.stage_timer import StageTimer

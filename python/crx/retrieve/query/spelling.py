@@ -315,10 +315,7 @@ def _without_accents(word: str) -> str:
 
 
 def _written_forms(
-    term: str,
-    terms: TermIndex,
-    documents: DocumentReader,
-    pattern: re.Pattern[str],
+    term: str, terms: TermIndex, documents: DocumentReader, pattern: re.Pattern[str]
 ) -> list[str]:
     """Return the words of documents whose term is the given one, as they are written."""
     forms: dict[str, None] = {}
