@@ -61,7 +61,8 @@ result = index.search(query, rerank=False)
 mark()
 screen = own_screen()
 shown = choose_shown(fold_copies(result.passages)[:5], screen)
-print(*layout_passages(shown, query=query, screen=screen)[0], sep="\n")
+for line in layout_passages(shown, query=query, screen=screen)[0]:
+    print(line)
 sys.stdout.flush()
 mark()
 """
