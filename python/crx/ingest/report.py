@@ -9,7 +9,7 @@ from typing import Literal
 
 from crx.ingest.chunk_estimate import ChunkEstimate
 
-Counted = Literal[
+_Counted = Literal[
     "added",
     "changed",
     "unchanged",
@@ -119,7 +119,7 @@ class Tally:
         self._unread = ChunkEstimate({})
         self._chunks_before = 0
 
-    def count(self, name: Counted, more: int = 1) -> None:
+    def count(self, name: _Counted, more: int = 1) -> None:
         """Add to a count of the report."""
         self.report = replace(self.report, **{name: getattr(self.report, name) + more})
         self._outcome = next((each for each in _OUTCOMES if each == name), self._outcome)
@@ -156,10 +156,7 @@ class Tally:
         if size:
             self._unread.note_read(uri, size=size, chunks=made)
         self._progress = replace(
-            self._progress,
-            documents=self._progress.documents + 1,
-            uri=uri,
-            outcome=self._outcome,
+            self._progress, documents=self._progress.documents + 1, uri=uri, outcome=self._outcome
         )
         self._show()
 
