@@ -7,6 +7,7 @@
 //! most `‖e‖ ‖q‖ + (‖x‖ + ‖e‖) ‖f‖`.
 
 use half::f16;
+use half::slice::HalfFloatSliceExt;
 
 use super::kernels::{CodesKernel, kernel_codes};
 
@@ -42,9 +43,9 @@ impl Scale {
 
 /// Appends the codes of a row; returns their scale.
 pub fn encode(row: &[f16], codes: &mut Vec<u8>) -> Scale {
-    let absolute = row.iter().map(|value| value.to_f32().abs());
-    let scale = absolute.fold(0.0, f32::max) / LIMIT;
-    if !row.iter().all(|value| value.is_finite()) {
+    let mut values = vec![0.0; row.len()];
+    row.convert_to_f32_slice(&mut values);
+    if !values.iter().all(|value| value.is_finite()) {
         codes.extend(row.iter().map(|_| 0));
         return Scale {
             scale: 0.0,
@@ -52,15 +53,17 @@ pub fn encode(row: &[f16], codes: &mut Vec<u8>) -> Scale {
             error: f32::INFINITY,
         };
     }
-    let (mut error, mut norm) = (0.0f64, 0.0f64);
-    for value in row {
-        let value = value.to_f32();
-        // 0 / 0 is NaN, which as a whole number is 0.
-        let code = (value / scale).round() as i8;
-        error += left_out(value, scale, f32::from(code));
-        norm += f64::from(value) * f64::from(value);
-        codes.push(code.cast_unsigned());
-    }
+    let scale = largest(&values) / LIMIT;
+    let start = codes.len();
+    codes.extend(values.iter().map(|&value| {
+        let code = nearest(value, scale) as i8;
+        code.cast_unsigned()
+    }));
+    let coded = values.iter().zip(&codes[start..]);
+    let error: f64 = coded
+        .map(|(&value, code)| left_out(value, scale, f32::from(code.cast_signed())))
+        .sum();
+    let norm: f64 = values.iter().map(|&value| f64::from(value).powi(2)).sum();
     Scale {
         scale,
         norm: above(norm.sqrt()),
@@ -103,8 +106,8 @@ impl Query {
         let mut codes = Vec::with_capacity(query.len());
         let (mut error, mut norm) = (0.0f64, 0.0f64);
         for &value in query {
-            // A scale that is nearly 0 is not exact. 0 / 0 is NaN, which as a whole number is 0.
-            let code = (value / scale).round().clamp(-limit, limit) as i16;
+            // A scale that is nearly 0 is not exact.
+            let code = nearest(value, scale).clamp(-limit, limit) as i16;
             error += left_out(value, scale, f32::from(code));
             norm += f64::from(value) * f64::from(value);
             codes.push(code);
@@ -134,6 +137,17 @@ impl Query {
             add(row, scale * self.scale * sum as f32, error);
         }
     }
+}
+
+fn largest(values: &[f32]) -> f32 {
+    values.iter().fold(0.0, |most, value| value.abs().max(most))
+}
+
+/// Returns what is a whole number of scales if it is cut off behind the point. 0 / 0 is NaN, which as a
+/// whole number is 0. (`round` is a function that is called where SSE4.1 is not taken for granted.)
+#[inline]
+fn nearest(value: f32, scale: f32) -> f32 {
+    value / scale + 0.5f32.copysign(value)
 }
 
 fn left_out(value: f32, scale: f32, code: f32) -> f64 {
