@@ -45,7 +45,8 @@ crx.__main__.set_up_process()
 import crx.cli.search
 from crx.index.reader import open_reader
 from crx.show.copies import fold_copies
-from crx.cli.passages import print_passages
+from crx.cli.passages import choose_shown, layout_passages
+from crx.cli.screen import own_screen
 mark()
 index = open_reader(folder)
 with index.searcher():
@@ -58,7 +59,10 @@ mark()
 embedder.embed = lambda texts, *, query=False: vector
 result = index.search(query, rerank=False)
 mark()
-print_passages(fold_copies(result.passages)[:5], query=query)
+screen = own_screen()
+shown = choose_shown(fold_copies(result.passages)[:5], screen)
+for line in layout_passages(shown, query=query, screen=screen)[0]:
+    print(line)
 sys.stdout.flush()
 mark()
 """

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crx.cli.output import display_path, print_line
-from crx.cli.passages import print_passages
+from crx.cli.passages import choose_shown, layout_passages
 from crx.cli.progress import show_build
+from crx.cli.screen import own_screen
 from crx.index import handle
 from crx.show.copies import fold_copies
 from crx.types import LEGS, Leg
@@ -77,7 +78,9 @@ def ask(index: handle.Index, question: str, *, legs: Sequence[Leg] = LEGS) -> No
     result = index.search(question, legs=legs, window=1)
     print_line(f"? {question}  [{1000 * (time.perf_counter() - started):.0f} ms]")
     print_line()
-    print_passages(fold_copies(result.passages, query=question)[:_PASSAGES_SHOWN], query=question)
+    found = fold_copies(result.passages, query=question)[:_PASSAGES_SHOWN]
+    screen = own_screen()
+    print(*layout_passages(choose_shown(found, screen), query=question, screen=screen)[0], sep="\n")
     print_line()
 
 

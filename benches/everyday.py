@@ -18,9 +18,7 @@ with `dpkg -x`: `apt-get download NAME; dpkg -x NAME_*.deb PACKAGES/NAME`.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import gzip
-import io
 import os
 import platform
 import re
@@ -34,7 +32,8 @@ import orjson
 from harness import commit
 
 import crx
-from crx.cli.passages import SHOWN, print_passages
+from crx.cli.passages import SHOWN, choose_shown, layout_passages
+from crx.cli.screen import make_screen
 from crx.show.copies import fold_copies
 
 DEPTH = 20
@@ -105,10 +104,9 @@ def rank_of(texts: Iterable[str], quote: str) -> int:
 
 def printed(passages: Sequence[crx.Passage], query: str) -> str:
     """Return what `crx search` prints of the best passages."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        print_passages(fold_copies(passages)[:SHOWN], query=query)
-    return out.getvalue()
+    screen = make_screen(None, environ=os.environ, folder=os.getcwd())
+    shown = choose_shown(fold_copies(passages)[:SHOWN], screen)
+    return "".join(f"{line}\n" for line in layout_passages(shown, query=query, screen=screen)[0])
 
 
 def chunk_texts(index: crx.Index) -> Iterator[str]:

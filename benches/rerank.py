@@ -51,7 +51,7 @@ def main() -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Convert the model, run every contestant in turns and print the table."""
-    from crx.models import add_model
+    from crx.models.store import add_model
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -108,7 +108,7 @@ def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
         "crx.ingest.indexer",
         "crx.ingest.read",
         "crx.ingest.discover",
-        "crx.index.repair",
+        "crx.index.verify",
         "crx.ingest.report",
         "crx.models.source_folder",
         "importlib.metadata",

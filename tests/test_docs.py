@@ -20,7 +20,7 @@ import crx_evaluate
 from crx import errors
 from crx.cli import cli
 from crx.config import ENVIRONMENT, describe, resolve, trust
-from crx.models import list_models
+from crx.models.store import list_models
 from crx.registry import DEFAULT_EMBEDDER
 from crx.retrieve.query_fields import split_fields
 

@@ -40,7 +40,7 @@ from crx.index.handle import open as open_index  # noqa: E402
 from crx.types import Result  # noqa: E402
 from crx_engines.engine.protocol import EngineSnapshot, Saturation, StoredDocument  # noqa: E402
 from crx_engines.folder.copy import open_engine  # noqa: E402
-from crx_engines.postgres.connection import Connection, parse_address  # noqa: E402
+from crx_engines.postgres.connection import Connection, parse_addresses  # noqa: E402
 
 QUERIES = ("what is an index", "how does a search work", "龙头山的寺庙", "which model embeds")
 TERMS = ("the", "index", "search", "寺庙")
@@ -190,7 +190,7 @@ def _state(url: str, servers: Sequence[PostgresServer], last: dict[str, str]) ->
     lost = [each.uri for each in documents if last.get(each.uri, each.title) != each.title]
     rows: Counter[str] = Counter()
     for server in servers:
-        connection = Connection(parse_address(server.url(DATABASE)))
+        connection = Connection(parse_addresses(server.url(DATABASE))[0])
         rows.update(uri for (uri,) in connection.run("SELECT uri FROM document"))
         connection.close()
     twice = [uri for uri, count in rows.items() if count > 1]
@@ -249,7 +249,7 @@ def main() -> None:
         others = [stack.enter_context(running_server(like=first)) for _ in range(2)]
         servers = [first, *others]
         for server in servers:
-            connection = Connection(parse_address(server.url("postgres")))
+            connection = Connection(parse_addresses(server.url("postgres"))[0])
             connection.run_script(f"CREATE DATABASE {DATABASE}")
             connection.close()
         url = url_of_all(servers, DATABASE)

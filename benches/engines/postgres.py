@@ -43,7 +43,7 @@ from crx.index.handle import open as open_index  # noqa: E402
 from crx_engines.engine.bm25 import count_terms, query_weights  # noqa: E402
 from crx_engines.engine.protocol import EngineSnapshot, Saturation  # noqa: E402
 from crx_engines.folder.copy import copy_documents, open_engine  # noqa: E402
-from crx_engines.postgres.connection import Connection, Row, parse_address  # noqa: E402
+from crx_engines.postgres.connection import Connection, Row, parse_addresses  # noqa: E402
 
 DIMENSIONS, K = 64, 20
 SETTINGS = {"embedder": f"hashed:d={DIMENSIONS}", "contexts": "none", "ann_above": 100_000_000}
@@ -154,14 +154,14 @@ def copy(folder: Path, url: str, servers: Sequence[PostgresServer]) -> dict[str,
 
 
 def statement(url: str, *scripts: str) -> None:
-    connection = Connection(parse_address(url), timeout_s=3600)
+    connection = Connection(parse_addresses(url)[0], timeout_s=3600)
     for script in scripts:
         connection.run_script(script)
     connection.close()
 
 
 def query(url: str, sql: str) -> float:
-    connection = Connection(parse_address(url), timeout_s=3600)
+    connection = Connection(parse_addresses(url)[0], timeout_s=3600)
     ((value,),) = connection.run(sql)
     connection.close()
     return float(value)
@@ -187,7 +187,7 @@ def open_tsvector(url: str) -> Search:
     )
     size = query(url, "SELECT pg_total_relation_size('plain') / 1e6")
     print(f"tsvector: made in {time.perf_counter() - begin:.0f} s, {size:,.0f} MB without texts")
-    connection = Connection(parse_address(url))
+    connection = Connection(parse_addresses(url)[0])
 
     def search(text: str) -> Sequence[object]:
         return connection.run(
@@ -204,7 +204,7 @@ def open_tsvector(url: str) -> Search:
 def compare_sparsevec(url: str, queries: Sequence[str], rounds: int) -> dict[str, dict[str, float]]:
     """Print exactness, times and size of BM25 as sparse vectors, and as the table of postings."""
     engine = open_engine(url)
-    connection = Connection(parse_address(url), timeout_s=3600)
+    connection = Connection(parse_addresses(url)[0], timeout_s=3600)
     begin = time.perf_counter()
     with engine.snapshot() as snapshot:
         ids = fill_sparsevec(connection, snapshot)

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 
 import crx
 from crx import _native
+from crx._native import is_source_code
 from crx.ingest.embedding_prefix import embedding_prefix
-from crx.ingest.source_code import is_source_code
 
 CODE, OUTLINES = "code", "outlines"
 # Characters of a chunk; source code also comes in whole definitions, prose in short passages.

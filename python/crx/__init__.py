@@ -79,25 +79,12 @@ __all__ = [
 
 # Names by module. All other names are in `errors`.
 _MODULE_NAMES = {
-    "ingest.report": ("Failure", "Progress", "Report"),
-    "index.handle": ("Index", "open"),
-    "index.reader": ("IndexReader", "open_reader"),
-    "types": (
-        "Anchor",
-        "Answer",
-        "Chunk",
-        "Citation",
-        "Context",
-        "Document",
-        "Hit",
-        "Mark",
-        "Passage",
-        "Result",
-        "Stage",
-        "Status",
-    ),
+    "ingest.report": "Failure Progress Report",
+    "index.handle": "Index open",
+    "index.reader": "IndexReader open_reader",
+    "types": "Anchor Answer Chunk Citation Context Document Hit Mark Passage Result Stage Status",
 }
-_MODULE_OF = {name: module for module, names in _MODULE_NAMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _MODULE_NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

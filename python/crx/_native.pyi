@@ -576,7 +576,12 @@ def is_aside(path: str) -> bool:
     """Return whether a path below a project is that of a test, an example or foreign code."""
 
 def is_source_code(text: str) -> bool:
-    """Return whether a text is source code or the like, such as a table of symbols."""
+    """Return whether a text is source code or the like, such as a table of symbols.
+
+    It is told from the text alone, in microseconds: a manual holds examples, and a document may
+    have no name. True of 96% of the chunks of source files in nine languages, and of 2% of those of
+    contracts and of encyclopedia articles.
+    """
 
 BEST: Final[int]
 """How many of the best candidates tell what a query is for: source code, a document that it names."""
@@ -1180,7 +1185,10 @@ class Trigrams:
 
 @final
 class Dense:
-    """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows."""
+    """The dense leg: a scan of `derived/vectors-<n>.f16`, or HNSW above `ann_above` rows.
+
+    A scan reads codes of 8 bits, then the rows that can be among the best.
+    """
 
     @staticmethod
     def open(
@@ -1198,7 +1206,7 @@ class Dense:
     def __len__(self) -> int: ...
     @property
     def exact(self) -> bool:
-        """Whether a search compares the query with every row in half precision."""
+        """Whether a search finds what a comparison with every row in half precision does."""
 
     @property
     def faults(self) -> list[str]:
@@ -1215,7 +1223,7 @@ class Dense:
     def check(self, store: Store) -> None:
         """Apply the store's changes after checking all bytes of the files; `faults` names damaged ones.
 
-        `sync` leaves the rows of a graph to be checked as they are read.
+        `sync` leaves codes, rows and the lists of a graph to be checked as they are read.
         """
 
     def publish(self, store: Store) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
-Key = TypeVar("Key")
-Entry = TypeVar("Entry")
+_Key = TypeVar("_Key")
+_Entry = TypeVar("_Entry")
 
 
 class CacheCounts(NamedTuple):
@@ -18,24 +18,24 @@ class CacheCounts(NamedTuple):
     misses: int
 
 
-class LruCache(Generic[Key, Entry]):
+class LruCache(Generic[_Key, _Entry]):
     """A cache of at most `max_entries` entries, of which those used last are kept."""
 
     def __init__(self, *, max_entries: int) -> None:
         self._max_entries = max_entries
-        self._entries: OrderedDict[Key, Entry] = OrderedDict()
+        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
         self._lock = Lock()
         self.counts = CacheCounts(0, 0)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: _Key) -> bool:
         return key in self._entries
 
     def find_or_make(
-        self, keys: Iterable[Key], make: Callable[[list[Key]], Iterable[Entry]]
-    ) -> dict[Key, Entry]:
+        self, keys: Iterable[_Key], make: Callable[[list[_Key]], Iterable[_Entry]]
+    ) -> dict[_Key, _Entry]:
         """Return the entries of these keys; `make` returns those that are missing, in order."""
         wanted = list(dict.fromkeys(keys))
         with self._lock:

@@ -21,14 +21,14 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", 
 _PRE = "white-space: pre-wrap; margin: 0.2em 0 0.8em; text-align: left"
 
 
-class Labelled(Protocol):
+class _Labelled(Protocol):
     """An anchor."""
 
     @property
     def label(self) -> str: ...
 
 
-class ShownPassage(Protocol):
+class _NotebookPassage(Protocol):
     """What is shown of a passage."""
 
     @property
@@ -48,14 +48,14 @@ class ShownPassage(Protocol):
     @property
     def lines(self) -> tuple[int, int] | None: ...
     @property
-    def anchor(self) -> Labelled | None: ...
+    def anchor(self) -> _Labelled | None: ...
 
 
-class ShownResult(Protocol):
+class _ShownResult(Protocol):
     """What is shown of a result."""
 
     @property
-    def passages(self) -> Sequence[ShownPassage]: ...
+    def passages(self) -> Sequence[_NotebookPassage]: ...
     @property
     def hits(self) -> Sequence[object]: ...
     @property
@@ -63,14 +63,14 @@ class ShownResult(Protocol):
     def __len__(self) -> int: ...
 
 
-def describe_passage(passage: ShownPassage) -> str:
+def describe_passage(passage: _NotebookPassage) -> str:
     """Return the location, the score and the start of the text of a passage in one line."""
     opening = " ".join(passage.text[: 4 * _LINE_CHARS].split())
     cut = opening if len(opening) <= _LINE_CHARS else f"{opening[: _LINE_CHARS - 1]}…"
     return f"<Passage {_location(passage)!r}, score {passage.score:.3f}: {cut!r}>"
 
 
-def describe_result(result: ShownResult) -> str:
+def describe_result(result: _ShownResult) -> str:
     """Return the number of passages, a line for each of the first, and the notes."""
     shown = result.passages[:_SHOWN_PASSAGES]
     passages, hits = count_label(len(result), "passage"), count_label(len(result.hits), "hit")
@@ -81,7 +81,7 @@ def describe_result(result: ShownResult) -> str:
     return "\n".join([*lines, *(f"note: {note!r}" for note in result.notes)])
 
 
-def passage_html(passage: ShownPassage) -> str:
+def passage_html(passage: _NotebookPassage) -> str:
     """Return a passage as HTML: title, location, headings, and the start of its text."""
     title = document_label(passage.title, passage.uri)
     headings = f"<div>{_escape(' › '.join(passage.headings))}</div>" if passage.headings else ""
@@ -93,7 +93,7 @@ def passage_html(passage: ShownPassage) -> str:
     )
 
 
-def result_html(result: ShownResult) -> str:
+def result_html(result: _ShownResult) -> str:
     """Return the first passages of a result as a list in HTML, and the notes."""
     shown = result.passages[:_SHOWN_PASSAGES]
     items = "".join(f"<li>{passage_html(each)}</li>" for each in shown)
@@ -107,7 +107,7 @@ def _escape(text: str) -> str:
     return re.sub(CONTROLS, "\ufffd", text.replace("\r\n", "\n")).translate(_MARKUP)
 
 
-def _location(passage: ShownPassage) -> str:
+def _location(passage: _NotebookPassage) -> str:
     """Return the URI with the pages of the passage, else with its lines and its anchor."""
     if passage.pages:
         first, last = passage.pages

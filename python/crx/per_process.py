@@ -10,16 +10,16 @@ from weakref import WeakSet
 
 from crx.errors import UsageError
 
-Value = TypeVar("Value")
+_Value = TypeVar("_Value")
 
 
-class PerProcess(Generic[Value]):
+class PerProcess(Generic[_Value]):
     """A value that is made on first use, and again on first use in a forked child.
 
     Any thread may ask for it; it is made once.
     """
 
-    def __init__(self, make: Callable[[], Value], *, made: Value | None = None) -> None:
+    def __init__(self, make: Callable[[], _Value], *, made: _Value | None = None) -> None:
         """`made` is the value, where there is one already."""
         self._make = make
         self._lock = threading.RLock()
@@ -27,7 +27,7 @@ class PerProcess(Generic[Value]):
         self._ended = ""
         _known.add(self)
 
-    def get(self) -> Value:
+    def get(self) -> _Value:
         """Return the value; raises what making it raises, and `UsageError` after `end`."""
         with self._lock:
             if self._ended:
@@ -41,7 +41,7 @@ class PerProcess(Generic[Value]):
         with self._lock:
             self._value = None
 
-    def end(self, message: str) -> Value | None:
+    def end(self, message: str) -> _Value | None:
         """Return the value if there is one; from now on, `get` raises `UsageError` with a message.
 
         A second call returns None.

@@ -107,7 +107,7 @@ SHIPPED = {
 # At least two characters: one is a drive of Windows.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def load_plugin(plugin: EntryPoint) -> Any:
@@ -165,7 +165,7 @@ def installed_packages() -> str:
     return " ".join(times)
 
 
-def require_protocol(loaded: object, protocol: type[T], name: str) -> T:
+def require_protocol(loaded: object, protocol: type[_T], name: str) -> _T:
     """Return a loaded plugin; `ModelError` if it does not implement the protocol."""
     if not isinstance(loaded, protocol):
         wanted = protocol.__name__
@@ -180,11 +180,6 @@ def scheme_of(address: str) -> str:
     """Return the scheme of an address in lower case, "" if it has none."""
     found = _SCHEME.match(address)
     return found[1].lower() if found else ""
-
-
-def _has_opener(group: str, scheme: str) -> bool:
-    """Return whether a package opens addresses of a scheme: an installed one, or an extra."""
-    return scheme in SHIPPED.get(group, ()) or scheme in find_plugins(group)
 
 
 def load_for_scheme(group: str, scheme: str, *, shown: str) -> Callable[..., object]:
@@ -216,7 +211,8 @@ def is_engine_address(text: object) -> bool:
     """
     if not isinstance(text, str) or not (scheme := scheme_of(text)):
         return False
-    return text.startswith("//", len(scheme) + 1) or _has_opener(ENGINES, scheme)
+    is_url = text.startswith("//", len(scheme) + 1)
+    return is_url or scheme in SHIPPED[ENGINES] or scheme in find_plugins(ENGINES)
 
 
 def without_password(url: str) -> str:

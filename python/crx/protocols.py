@@ -29,7 +29,6 @@ class Tokenizer(Protocol):
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""
-        ...
 
 
 @runtime_checkable
@@ -45,18 +44,15 @@ class Embedder(Protocol):
     @property
     def max_tokens(self) -> int:
         """The maximum length of a text in tokens; the model does not read what follows."""
-        ...
 
     def token_starts(self, text: str) -> NDArray[np.uint32]:
         """Return the code point at which each token of the whole text starts, ascending."""
-        ...
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Return (n, d) float32 unit rows, in order; a row does not depend on its batch.
 
         `query` is true if the texts are queries and not passages.
         """
-        ...
 
 
 @runtime_checkable
@@ -66,7 +62,6 @@ class BatchSized(Protocol):
     @property
     def batch_texts(self) -> int:
         """How many texts one call of `embed` should hold."""
-        ...
 
 
 @runtime_checkable
@@ -78,7 +73,6 @@ class Contextualizer(Protocol):
 
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield one context per chunk, in the order of `chunks`."""
-        ...
 
 
 @runtime_checkable
@@ -90,7 +84,6 @@ class Reranker(Protocol):
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return (n,) float32 scores in (0, 1), in the order of `texts`; larger is better."""
-        ...
 
 
 @runtime_checkable
@@ -99,7 +92,6 @@ class TokenReranking(Protocol):
 
     def load_token_reranker(self) -> Reranker | None:
         """Return the reranker; None if its model has no such states."""
-        ...
 
 
 @runtime_checkable
@@ -116,11 +108,9 @@ class Generator(Protocol):
         Reasoning is left out of the answer. Raises `ModelError` if the answer is incomplete, after
         yielding the part that was received.
         """
-        ...
 
     def close(self) -> None:
         """Release processes and memory."""
-        ...
 
 
 @runtime_checkable
@@ -132,7 +122,6 @@ class Notifying(Protocol):
 
     def notify(self, on_notice: Callable[[str], None]) -> None:
         """Call `on_notice` with a line about each failure that is retried, and a slow service."""
-        ...
 
 
 @runtime_checkable
@@ -141,7 +130,6 @@ class Closeable(Protocol):
 
     def close(self) -> None:
         """Release processes and memory."""
-        ...
 
 
 @runtime_checkable
@@ -150,7 +138,6 @@ class Promptable(Protocol):
 
     def with_prompt(self, prompt: Prompt) -> Contextualizer:
         """Return a contextualizer with this prompt that shares the model and the usage counts."""
-        ...
 
 
 @runtime_checkable
@@ -161,7 +148,6 @@ class BatchContextualizer(Protocol):
         self, documents: Sequence[tuple[Document, Sequence[Chunk]]]
     ) -> Iterator[tuple[int, int, Context]]:
         """Yield (position of the document, position of the chunk, context), in any order."""
-        ...
 
 
 @runtime_checkable
@@ -171,11 +157,9 @@ class Resumable(Protocol):
     @property
     def has_remote_jobs(self) -> bool:
         """Whether this instance submits remote jobs."""
-        ...
 
     def resume(self, jobs: PendingJobs | None) -> None:
         """Adopt the jobs listed in `jobs` and record new ones there; None stops recording."""
-        ...
 
 
 @runtime_checkable
@@ -184,7 +168,6 @@ class CostEstimator(Protocol):
 
     def estimate_cost(self, documents: Iterable[tuple[Document, Sequence[Chunk]]]) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
-        ...
 
 
 @runtime_checkable
@@ -194,18 +177,15 @@ class TimeEstimator(Protocol):
     @property
     def usage(self) -> ComputeUsage:
         """The work done so far."""
-        ...
 
     @property
     def width(self) -> int:
         """The number of documents whose contexts are written at the same time."""
-        ...
 
     def estimate_seconds(
         self, documents: Iterable[tuple[Document, Sequence[Chunk]]], *, asks: float
     ) -> float:
         """Return the time for these chunks in seconds, given `asks` requests per chunk."""
-        ...
 
 
 @runtime_checkable
@@ -215,7 +195,6 @@ class Metered(Protocol):
     @property
     def usage(self) -> ServiceUsage | ComputeUsage:
         """The usage so far."""
-        ...
 
 
 @runtime_checkable
@@ -225,7 +204,6 @@ class Remote(Protocol):
     @property
     def destination(self) -> Destination:
         """The host of the service."""
-        ...
 
 
 @runtime_checkable
@@ -235,7 +213,6 @@ class Annotated(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Remarks, one line each."""
-        ...
 
 
 @runtime_checkable
@@ -245,4 +222,3 @@ class LanguageLimited(Protocol):
     @property
     def languages(self) -> tuple[str, ...]:
         """ISO 639-1 codes; empty when not declared."""
-        ...

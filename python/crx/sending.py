@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crx.labels import format_size
 from crx.protocols import Remote
 
 
@@ -16,7 +17,7 @@ def sending_notice(plugin: object, what: Mapping[str, int], *, n_bytes: int) -> 
     if not any(what.values()) or not isinstance(plugin, Remote) or plugin.destination.is_local:
         return ""
     counts = ", ".join(f"{n:,} {_inflect(name, n)}" for name, n in what.items() if n)
-    return f"sending {counts} ({_size(n_bytes)} of text) to {plugin.destination.host}"
+    return f"sending {counts} ({format_size(n_bytes)} of text) to {plugin.destination.host}"
 
 
 def _inflect(name: str, count: int) -> str:
@@ -28,12 +29,3 @@ def _inflect(name: str, count: int) -> str:
 def text_bytes(text: str) -> int:
     """Return the size of a text in UTF-8."""
     return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _size(n_bytes: int) -> str:
-    size, unit = float(n_bytes), "bytes"
-    for larger in ("kB", "MB", "GB"):
-        if size < 1000:
-            break
-        size, unit = size / 1000, larger
-    return f"{size:.1f} {unit}" if unit != "bytes" else f"{n_bytes:,} {unit}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 AnchorKind = Literal["slide", "chapter", "sheet", "row", "cell", "time"]
 MarkKind = Literal["heading", "definition", "page"] | AnchorKind
-SECTIONS = ("heading", "definition")  # the marks that an outline names
+_SECTIONS = ("heading", "definition")  # the marks that an outline names
 Window = int | Literal["auto", "grow"]
 Leg = Literal["bm25", "dense"]
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
@@ -70,7 +70,7 @@ class Mark:
     @property
     def is_section(self) -> bool:
         """Whether the mark is a heading or a definition, which an outline names."""
-        return self.kind in SECTIONS
+        return self.kind in _SECTIONS
 
 
 @dataclass(frozen=True, slots=True)

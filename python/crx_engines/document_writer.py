@@ -21,11 +21,9 @@ class TransactionWriter(Protocol):
 
     def put(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents; return how many were not there already."""
-        ...
 
     def remove(self, uris: Sequence[str]) -> int:
         """Remove documents; return how many there were."""
-        ...
 
 
 def put_in_groups(writer: TransactionWriter, documents: Sequence[StoredDocument]) -> int:

@@ -67,7 +67,6 @@ class Service(Protocol):
 
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Return a new connection."""
-        ...
 
 
 class ContextClient(Protocol):
@@ -97,23 +96,18 @@ class ContextClient(Protocol):
 
     def with_prompt(self: Self, prompt: Prompt) -> Self:
         """Return a client with another prompt."""
-        ...
 
     def fingerprint(self, prompt_hash: str) -> str:
         """Return model, prompt and parameters: all that may change an answer."""
-        ...
 
     def part_requests(self, text: str, chunks: Sequence[Chunk]) -> PartRequests:
         """Prepare the requests for some chunks behind a text of their document."""
-        ...
 
     async def send(self, connection: Any, text: str) -> Reply:
         """Send a text as one user message."""
-        ...
 
     def worst_dollars(self, text: str) -> float:
         """Return the most that `send` can cost; 0 if the price is not known."""
-        ...
 
     def estimate_cost(
         self,
@@ -121,7 +115,6 @@ class ContextClient(Protocol):
         group_prompt: GroupPrompt | None,
     ) -> Estimate:
         """Estimate tokens and dollars from the lengths of the texts."""
-        ...
 
 
 class RemoteContextualizer(Generic[Client]):

@@ -77,7 +77,7 @@ impl Folder {
     /// Opens the generation that a pointer names, and returns it with the fault of its graph, if that
     /// cannot be used.
     ///
-    /// Rows are checked now if they have no graph or `wholly` is set, else when they are read.
+    /// Codes, rows and lists are checked now if `wholly` is set, else when they are read.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the matrix cannot be used, or reflects another state of the store
@@ -112,7 +112,7 @@ impl Folder {
             faults.push(format!("{error}; all rows are scanned"));
             None
         });
-        if wholly || graph.is_none() {
+        if wholly {
             matrix.check()?;
         }
         let generation = Generation {

@@ -1,21 +1,22 @@
 //! The file `vectors-<n>.f16`: the rows of a generation, with their chunks and documents.
 //!
 //! It consists of a header of 64 bytes (magic, version, dimensions, rows, sequence number), the
-//! chunks' keys, their documents, and from the next multiple of 64 the rows: all little-endian, in
-//! document order.
+//! chunks' keys, their documents, and from the next multiples of 64 the codes of 8 bits (see
+//! [`codes`](super::codes)), their scales, and the rows: all little-endian, in document order.
 
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use super::codes::{Codes, Scale, encode};
 use crate::error::{Error, Result};
 use crate::seal::{Draft, Key, Seal, Sealed};
 use half::f16;
 
 const MAGIC: [u8; 8] = *b"crx.f16\0";
-const VERSION: u32 = 1;
-/// The length of the header and the alignment of the rows, in bytes: a cache line.
+const VERSION: u32 = 2;
+/// The length of the header and the alignment of codes, scales and rows, in bytes: a cache line.
 const ALIGN: usize = 64;
 
 const _: () = assert!(
@@ -36,7 +37,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Opens a published file, after checking all of it but the values.
+    /// Opens a published file, after checking its header, keys and documents.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the file does not match its seal or has a bad header; [`Error::System`]
@@ -54,11 +55,11 @@ impl Matrix {
         let length = rows
             .checked_mul(dim)
             .and_then(|values| values.checked_mul(2))
-            .and_then(|bytes| bytes.checked_add(rows_at(rows)?));
+            .and_then(|bytes| bytes.checked_add(rows_at(rows, dim)?));
         if !known || length != Some(map.len()) {
             return Err(damaged());
         }
-        map.check(0..rows_at(rows).unwrap_or(ALIGN));
+        map.check(0..codes_at(rows).unwrap_or(ALIGN));
         map.require_undamaged()?;
         Ok(Matrix {
             dim,
@@ -69,24 +70,31 @@ impl Matrix {
         })
     }
 
-    /// Checks all values.
+    /// Checks all values, once.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the file does not match its seal.
     pub fn check(&self) -> Result<()> {
-        self.map.check_all()
+        match self.map.is_checked() {
+            true => self.require_undamaged(),
+            false => self.map.check_all(),
+        }
+    }
+
+    /// Checks all codes and scales.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if one is not as it was written.
+    pub fn check_codes(&self) -> Result<()> {
+        self.map.check(self.codes_at()..self.rows_at());
+        self.require_undamaged()
     }
 
     /// Returns whether the values of a row are as they were written.
     #[inline]
     pub fn check_row(&self, row: usize) -> bool {
-        let at = rows_at(self.rows).unwrap_or(ALIGN) + row * self.dim * size_of::<f16>();
+        let at = self.rows_at() + row * self.dim * size_of::<f16>();
         self.map.check(at..at + self.dim * size_of::<f16>())
-    }
-
-    /// Returns whether all values were checked.
-    pub fn is_checked(&self) -> bool {
-        self.map.is_checked()
     }
 
     /// # Errors
@@ -136,9 +144,28 @@ impl Matrix {
 
     /// Returns all values, row by row.
     pub fn all_values(&self) -> &[f16] {
-        let at = rows_at(self.rows).unwrap_or(ALIGN);
         // SAFETY: any bits are an f16; `open` has checked that the file contains so many.
-        unsafe { self.values(at, self.rows * self.dim) }
+        unsafe { self.values(self.rows_at(), self.rows * self.dim) }
+    }
+
+    /// Returns the codes of all rows, which may be used after [`Matrix::check_codes`].
+    pub fn codes(&self) -> Codes<'_> {
+        let scales = scales_at(self.rows, self.dim).unwrap_or(ALIGN);
+        // SAFETY: any bits are a code and a scale; `open` has checked that the file contains so many.
+        unsafe {
+            Codes {
+                values: self.values(self.codes_at(), self.rows * self.dim),
+                scales: self.values(scales, self.rows),
+            }
+        }
+    }
+
+    fn codes_at(&self) -> usize {
+        codes_at(self.rows).unwrap_or(ALIGN)
+    }
+
+    fn rows_at(&self) -> usize {
+        rows_at(self.rows, self.dim).unwrap_or(ALIGN)
     }
 
     /// Returns the values of one row.
@@ -158,10 +185,26 @@ impl Matrix {
     }
 }
 
+/// Returns the byte at which the codes begin, or None on overflow.
+fn codes_at(rows: usize) -> Option<usize> {
+    after(ALIGN, rows, 16)
+}
+
+/// Returns the byte at which the scales begin, or None on overflow.
+fn scales_at(rows: usize, dim: usize) -> Option<usize> {
+    after(codes_at(rows)?, rows, dim)
+}
+
 /// Returns the byte at which the rows begin, or None on overflow.
-fn rows_at(rows: usize) -> Option<usize> {
-    rows.checked_mul(16)?
-        .checked_add(ALIGN)?
+fn rows_at(rows: usize, dim: usize) -> Option<usize> {
+    after(scales_at(rows, dim)?, rows, size_of::<Scale>())
+}
+
+/// Returns the aligned byte after `count` objects of `size` bytes that begin at `start`.
+fn after(start: usize, count: usize, size: usize) -> Option<usize> {
+    count
+        .checked_mul(size)?
+        .checked_add(start)?
         .checked_next_multiple_of(ALIGN)
 }
 
@@ -187,22 +230,34 @@ pub fn write(path: &Path, key: &Key, dim: usize, seq: i64, rows: &[Row<'_>]) -> 
 }
 
 fn write_to(out: &mut impl Write, dim: usize, seq: i64, rows: &[Row<'_>]) -> std::io::Result<()> {
-    let mut head = Vec::with_capacity(ALIGN + rows.len() * 16 + ALIGN);
-    head.extend(MAGIC);
-    head.extend(VERSION.to_le_bytes());
-    head.extend((dim as u32).to_le_bytes());
-    head.extend((rows.len() as u64).to_le_bytes());
-    head.extend(seq.to_le_bytes());
-    head.resize(ALIGN, 0);
-    head.extend(rows.iter().flat_map(|row| row.key.to_le_bytes()));
-    head.extend(rows.iter().flat_map(|row| row.doc.to_le_bytes()));
-    head.resize(head.len().next_multiple_of(ALIGN), 0);
-    out.write_all(&head)?;
-    let mut line = Vec::with_capacity(dim * 2);
+    let mut bytes = Vec::with_capacity(ALIGN + rows.len() * 16 + ALIGN);
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend((dim as u32).to_le_bytes());
+    bytes.extend((rows.len() as u64).to_le_bytes());
+    bytes.extend(seq.to_le_bytes());
+    bytes.resize(ALIGN, 0);
+    bytes.extend(rows.iter().flat_map(|row| row.key.to_le_bytes()));
+    bytes.extend(rows.iter().flat_map(|row| row.doc.to_le_bytes()));
+    bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
+    out.write_all(&bytes)?;
+    let mut scales = Vec::with_capacity(rows.len());
     for row in rows {
-        line.clear();
-        line.extend(row.values.iter().flat_map(|value| value.to_le_bytes()));
-        out.write_all(&line)?;
+        bytes.clear();
+        scales.push(encode(row.values, &mut bytes));
+        out.write_all(&bytes)?;
+    }
+    let filled = rows.len() * dim;
+    bytes.clear();
+    bytes.resize(filled.next_multiple_of(ALIGN) - filled, 0);
+    bytes.extend(scales.iter().flat_map(|scale| scale.to_bytes()));
+    let filled = scales.len() * size_of::<Scale>();
+    bytes.resize(bytes.len() + filled.next_multiple_of(ALIGN) - filled, 0);
+    out.write_all(&bytes)?;
+    for row in rows {
+        bytes.clear();
+        bytes.extend(row.values.iter().flat_map(|value| value.to_le_bytes()));
+        out.write_all(&bytes)?;
     }
     Ok(())
 }
@@ -239,6 +294,17 @@ mod tests {
             (&values[..], &values[6..])
         );
         assert_eq!(matrix.all_values().as_ptr() as usize % ALIGN, 0);
+        matrix.check_codes().unwrap();
+        let mut codes = Vec::new();
+        let scales: Vec<Scale> = values
+            .chunks(3)
+            .map(|row| encode(row, &mut codes))
+            .collect();
+        let codes: Vec<i8> = codes.into_iter().map(u8::cast_signed).collect();
+        assert_eq!(
+            (matrix.codes().values, matrix.codes().scales),
+            (&codes[..], &scales[..])
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! edit does not build the graph again. A graph is built only by `publish`, at the end of a build.
 //! Rows without a graph are scanned.
 
+pub mod codes;
 mod generation;
 mod hnsw;
 mod kernels;
@@ -79,7 +80,7 @@ impl Dense {
         self.len() == 0
     }
 
-    /// Returns whether a search compares the query with every row in half precision.
+    /// Returns whether a search finds what a comparison with every row in half precision does.
     pub fn exact(&self) -> bool {
         self.live().graph().is_none()
     }
@@ -156,7 +157,7 @@ impl Dense {
     }
 
     /// Applies the store's changes, as `sync`, after checking all bytes of the files. A search checks
-    /// the rows and the lists of a generation with a graph as it reads them.
+    /// codes, rows and the lists of a graph as it reads them.
     ///
     /// # Errors
     /// As `sync`. A damaged file is no error but a fault.
@@ -219,7 +220,7 @@ impl Dense {
     /// a graph, so that a search does not compare a query with every row. All rows are scanned once.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the queries have other dimensions than the rows.
+    /// As `search`.
     pub fn spreads(
         &self,
         queries: &[f32],
@@ -231,7 +232,7 @@ impl Dense {
             return Ok(Some(vec![Spread::default(); queries.len() / dim.max(1)]));
         }
         check_dim(dim, live.dim)?;
-        let found = search::collect(&live, queries, &Spread::default(), only);
+        let found = search::collect(&live, queries, &Spread::default(), only)?;
         interrupt::check()?;
         Ok(found)
     }

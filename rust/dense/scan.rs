@@ -1,11 +1,16 @@
-//! Exact search: a scan of all rows for the largest inner products with a query.
+//! Exact search: a scan of all rows, or of their codes, for the largest inner products with a query.
 //!
 //! The result does not depend on the number of threads.
+
+use std::ops::Range;
 
 use half::f16;
 use rayon::prelude::*;
 
-use super::kernels::{Aligned, QUERIES, kernel_f16, kernel_f16_batch, kernel_f32};
+use super::codes::{self, Codes};
+use super::kernels::{
+    Aligned, QUERIES, kernel_f16, kernel_f16_apart, kernel_f16_batch, kernel_f32, prefetch,
+};
 use super::row_set::Selection;
 use crate::interrupt::{self, Interrupt};
 use crate::pool;
@@ -13,9 +18,12 @@ use crate::pool;
 /// Rows that one task scans: 3 MB of 384 f16, small enough to balance the load of the threads.
 const BLOCK: usize = 4096;
 
-/// Values that one thread scans: 12 MB of f16. For less than a millisecond, waking other threads takes
-/// as much of the processor as the half of the work that they do.
-const FEW_VALUES: usize = 4 * BLOCK * 384;
+/// Bytes that one thread scans. For less than a millisecond, waking other threads takes as much of the
+/// processor as the half of the work that they do.
+const FEW_BYTES: usize = 12 << 20;
+
+/// Rows whose values are fetched before they are compared, one by one.
+const FETCHED_AHEAD: usize = 8;
 
 /// Rows that are read for all queries of a batch before the next: 200 KB of 384 f16, which stay in the
 /// second-level cache.
@@ -209,13 +217,128 @@ pub fn scan(
         Rows::F32(values) => {
             let (rows, dot) = (whole_rows(values.len(), dim), kernel_f32());
             let score = |row: usize| dot(&values[row * dim..][..dim], query);
-            best_rows([rows, dim], k, score, allowed, key_of)
+            best_rows([rows, dim * 4], k, score, allowed, key_of)
         }
         Rows::F16(values) => {
             let (rows, dot) = (whole_rows(values.len(), dim), kernel_f16());
             let score = |row: usize| dot(&values[row * dim..][..dim], query);
-            best_rows([rows, dim], k, score, allowed, key_of)
+            best_rows([rows, dim * 2], k, score, allowed, key_of)
         }
+    }
+}
+
+/// Returns what [`scan`] does of rows in half precision, to the last bit, by a scan of their codes and
+/// of the rows that may be among the best then. A row of which `is_readable` returns false is missing.
+///
+/// # Panics
+/// If the matrix or the codes do not consist of as many whole rows.
+pub fn scan_codes(
+    codes: Codes<'_>,
+    values: &[f16],
+    query: &[f32],
+    k: usize,
+    allowed: &impl Selection,
+    is_readable: impl Fn(usize) -> bool + Sync,
+    key_of: impl Fn(usize) -> i64 + Sync,
+) -> TopRows {
+    let dim = query.len().max(1);
+    let rows = whole_rows(codes.values.len(), dim);
+    let Some(asked) = codes::Query::new(query) else {
+        return scan(
+            Rows::F16(values),
+            query,
+            k,
+            &Readable {
+                allowed,
+                is_readable,
+            },
+            key_of,
+        );
+    };
+    let found = fold_rows(
+        [rows, dim],
+        || Candidates::new(k),
+        |mut found, rows| {
+            let rows: Vec<usize> = allowed.within(rows).collect();
+            asked.products(codes, &rows, |row, score, error| {
+                found.push(row, score, error);
+            });
+            found
+        },
+        Candidates::merge,
+    );
+    let rows = found.into_rows();
+    let (dot, query) = (kernel_f16_apart(), &*Aligned::new(query));
+    let row_of = |row: usize| &values[row * dim..][..dim];
+    let mut best = TopRows::new(k);
+    for (at, &row) in rows.iter().enumerate() {
+        if let Some(&ahead) = rows.get(at + FETCHED_AHEAD) {
+            prefetch(row_of(ahead));
+        }
+        if is_readable(row) {
+            best.push(dot(row_of(row), query), || key_of(row));
+        }
+    }
+    best
+}
+
+/// The allowed rows that can be read.
+struct Readable<'a, Allowed, IsReadable> {
+    allowed: &'a Allowed,
+    is_readable: IsReadable,
+}
+
+impl<Allowed: Selection, IsReadable: Fn(usize) -> bool + Sync> Selection
+    for Readable<'_, Allowed, IsReadable>
+{
+    #[inline]
+    fn within(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
+        let allowed = self.allowed.within(rows);
+        allowed.filter(|&row| (self.is_readable)(row))
+    }
+}
+
+/// Rows that may be among the best `k`.
+struct Candidates {
+    /// The least products that the best `k` have.
+    least: TopRows,
+    /// The largest product that each row may have.
+    most: Vec<(f32, usize)>,
+}
+
+impl Candidates {
+    fn new(k: usize) -> Self {
+        Candidates {
+            least: TopRows::new(k),
+            most: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, row: usize, score: f32, error: f32) {
+        let most = score + error;
+        if most >= self.least.floor {
+            self.least.push(score - error, || row as i64);
+            self.most.push((most, row));
+        }
+    }
+
+    fn merge(mut self, other: Candidates) -> Candidates {
+        self.least = self.least.merge(other.least);
+        self.most.extend(other.most);
+        self
+    }
+
+    /// Returns the rows, in ascending order.
+    fn into_rows(mut self) -> Vec<usize> {
+        self.least.cut();
+        let may_be_best = self
+            .most
+            .iter()
+            .filter(|(most, _)| *most >= self.least.floor);
+        let mut rows: Vec<usize> = may_be_best.map(|&(_, row)| row).collect();
+        rows.sort_unstable();
+        rows
     }
 }
 
@@ -237,36 +360,52 @@ fn whole_rows(values: usize, dim: usize) -> usize {
 ///
 /// Rows that an interrupt leaves out are missing.
 fn best_rows(
-    [rows, dim]: [usize; 2],
+    shape: [usize; 2],
     k: usize,
     score: impl Fn(usize) -> f32 + Sync,
     allowed: &impl Selection,
     key_of: impl Fn(usize) -> i64 + Sync,
 ) -> TopRows {
+    fold_rows(
+        shape,
+        || TopRows::new(k),
+        |mut best, rows| {
+            for row in allowed.within(rows) {
+                best.push(score(row), || key_of(row));
+            }
+            best
+        },
+        TopRows::merge,
+    )
+}
+
+/// Adds `rows` rows to what `empty` returns, a block after the other, or with several threads if they
+/// have many bytes.
+///
+/// Rows that an interrupt leaves out are missing.
+fn fold_rows<T: Send>(
+    [rows, bytes_of_row]: [usize; 2],
+    empty: impl Fn() -> T + Sync + Send,
+    add: impl Fn(T, Range<usize>) -> T + Sync,
+    merge: impl Fn(T, T) -> T + Sync + Send,
+) -> T {
     let interrupt = interrupt::current();
-    let scan_block = |mut best: TopRows, start: usize| {
+    let scan_block = |best: T, block: usize| {
         if interrupt.as_ref().is_some_and(Interrupt::is_due) {
             return best;
         }
-        for row in allowed.within(start..rows.min(start + BLOCK)) {
-            best.push(score(row), || key_of(row));
-        }
-        best
+        let start = block * BLOCK;
+        add(best, start..rows.min(start + BLOCK))
     };
     let blocks = 0..rows.div_ceil(BLOCK);
-    if rows * dim <= FEW_VALUES {
-        return blocks.fold(TopRows::new(k), |best, block| {
-            scan_block(best, block * BLOCK)
-        });
+    if rows * bytes_of_row <= FEW_BYTES {
+        return blocks.fold(empty(), scan_block);
     }
     pool::install(|| {
         blocks
             .into_par_iter()
-            .fold(
-                || TopRows::new(k),
-                |best, block| scan_block(best, block * BLOCK),
-            )
-            .reduce(|| TopRows::new(k), TopRows::merge)
+            .fold(&empty, scan_block)
+            .reduce(&empty, merge)
     })
 }
 
@@ -332,7 +471,9 @@ pub(super) fn scan_batch<C: Collector>(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::codes::{Scale, encode};
     use super::*;
+    use proptest::prelude::*;
 
     fn best(rows: Rows<'_>, query: &[f32], k: usize) -> Vec<(i64, f32)> {
         let found = scan(rows, query, k, &|_: usize| true, |row| row as i64).into_sorted();
@@ -367,10 +508,36 @@ mod tests {
         assert_eq!(found.into_sorted(), expected);
     }
 
+    proptest! {
+        #[test]
+        fn codes_find_what_rows_find_to_the_last_bit(
+            seed in prop::collection::vec(-1.0f32..1.0, 1..90),
+            (count, dim) in (1usize..300, 1usize..70),
+            k in 0usize..40,
+            odd in prop::option::of(any::<f32>()),
+        ) {
+            // Few values for many rows: many products are equal.
+            let value = |at: usize| seed[at * 7919 % seed.len()];
+            let mut rows: Vec<f16> = (0..count * dim).map(|at| f16::from_f32(value(at))).collect();
+            if let Some(odd) = odd {
+                rows[count * dim / 2] = f16::from_f32(odd);
+            }
+            let query: Vec<f32> = (0..dim).map(|at| value(at * 31 + 5)).collect();
+            let mut codes = Vec::new();
+            let scales: Vec<Scale> = rows.chunks(dim).map(|row| encode(row, &mut codes)).collect();
+            let values: Vec<i8> = codes.into_iter().map(u8::cast_signed).collect();
+            let codes = Codes { values: &values, scales: &scales };
+            let (allowed, key_of) = (|row: usize| row % 5 != 1, |row: usize| -(row as i64 % 50));
+            let expected = scan(Rows::F16(&rows), &query, k, &allowed, key_of).into_sorted();
+            let found = scan_codes(codes, &rows, &query, k, &allowed, |_| true, key_of);
+            prop_assert_eq!(found.into_sorted(), expected);
+        }
+    }
+
     #[test]
     fn many_blocks_give_what_one_thread_gives() {
         let query: [f32; 48] = std::array::from_fn(|i| 0.3 - (i % 7) as f32);
-        let rows: Vec<f16> = (0..FEW_VALUES + query.len() * BLOCK)
+        let rows: Vec<f16> = (0..FEW_BYTES / 2 + query.len() * BLOCK)
             .map(|i| f16::from_f32(((i * 7919) % 1009) as f32 / 1009.0))
             .collect();
         let alone = rayon::ThreadPoolBuilder::new()

@@ -1,12 +1,9 @@
 //! Search of the live rows: of the base by its graph or by a scan, and of the tail by a scan.
 
-use std::ops::Range;
-
 use super::generation::Generation;
 use super::live_rows::LiveRows;
-use super::matrix::Matrix;
 use super::row_set::Selection;
-use super::scan::{Collector, Rows, TopRows, scan, scan_batch};
+use super::scan::{Collector, Rows, TopRows, scan, scan_batch, scan_codes};
 use crate::error::Result;
 use crate::store::Filter;
 
@@ -43,7 +40,7 @@ pub(super) fn nearest_batch(
     k: usize,
     only: Option<&Filter>,
 ) -> Result<Vec<TopRows>> {
-    if let Some(found) = collect(live, queries, &TopRows::new(k), only) {
+    if let Some(found) = collect(live, queries, &TopRows::new(k), only)? {
         return Ok(found);
     }
     let queries = queries.chunks_exact(live.dim);
@@ -52,18 +49,21 @@ pub(super) fn nearest_batch(
 
 /// Returns for each query of `dim` values what its collector, `empty` at first, has after one scan of
 /// all rows; `None` if there is a graph, whose rows are not scanned.
+///
+/// # Errors
+/// [`Error::Damaged`](crate::error::Error::Damaged) if the rows are not as they were written.
 pub(super) fn collect<C: Collector>(
     live: &LiveRows,
     queries: &[f32],
     empty: &C,
     only: Option<&Filter>,
-) -> Option<Vec<C>> {
+) -> Result<Option<Vec<C>>> {
     let dim = live.dim;
     if live
         .searched_base()
         .is_some_and(|base| base.graph.is_some())
     {
-        return None;
+        return Ok(None);
     }
     let tail = &live.tail;
     let found = scan_batch(
@@ -75,8 +75,9 @@ pub(super) fn collect<C: Collector>(
         |row| tail.keys[row],
     );
     let Some(base) = live.searched_base() else {
-        return Some(found);
+        return Ok(Some(found));
     };
+    base.matrix.check()?;
     let (values, keys) = (base.matrix.all_values(), base.matrix.keys());
     let key_of = |row: usize| keys[row];
     let in_base = match live.allowed_in(&base.matrix, only) {
@@ -84,7 +85,8 @@ pub(super) fn collect<C: Collector>(
         None => scan_batch(values, queries, dim, empty, &|_: usize| true, key_of),
     };
     let pairs = found.into_iter().zip(in_base);
-    Some(pairs.map(|(tail, base)| tail.merge(base)).collect())
+    let merged = pairs.map(|(tail, base)| tail.merge(base));
+    Ok(Some(merged.collect()))
 }
 
 fn nearest_in_base(
@@ -128,29 +130,18 @@ fn nearest_by_scan(
     allowed: &impl Selection,
 ) -> Result<TopRows> {
     let matrix = &base.matrix;
-    let (keys, rows) = (matrix.keys(), Rows::F16(matrix.all_values()));
-    if matrix.is_checked() {
-        return Ok(scan(rows, query, k, allowed, |row| keys[row]));
-    }
-    let found = scan(rows, query, k, &Undamaged { matrix, allowed }, |row| {
-        keys[row]
-    });
+    matrix.check_codes()?;
+    let found = scan_codes(
+        matrix.codes(),
+        matrix.all_values(),
+        query,
+        k,
+        allowed,
+        |row| matrix.check_row(row),
+        |row| matrix.keys()[row],
+    );
     matrix.require_undamaged()?;
     Ok(found)
-}
-
-/// The allowed rows that are as they were written.
-struct Undamaged<'a, Allowed> {
-    matrix: &'a Matrix,
-    allowed: &'a Allowed,
-}
-
-impl<Allowed: Selection> Selection for Undamaged<'_, Allowed> {
-    #[inline]
-    fn within(&self, rows: Range<usize>) -> impl Iterator<Item = usize> {
-        let allowed = self.allowed.within(rows);
-        allowed.filter(|&row| self.matrix.check_row(row))
-    }
 }
 
 fn is_wanted(only: Option<&Filter>, doc: i64) -> bool {

@@ -455,6 +455,10 @@ fn published_with_large_graph() -> (MemoryStore, tempfile::TempDir) {
     (store, folder)
 }
 
+/// A byte of the last value of the matrix that [`published_with_large_graph`] writes: after its header
+/// of 64 bytes, and for each row two keys, two codes, a scale of 12 bytes and two values.
+const LAST_VALUE: usize = 64 + 4_000 * (16 + 2 + 12 + 4) - 1;
+
 /// Flips a bit of a file.
 fn damage(path: &Path, at: usize) {
     let mut bytes = std::fs::read(path).unwrap();
@@ -464,14 +468,10 @@ fn damage(path: &Path, at: usize) {
 
 #[test]
 fn a_damaged_row_is_found_by_the_search_that_reads_it_and_then_read_from_the_store() {
-    // The last values of the matrix, after the keys and documents of 4,000 rows; the first page of the
-    // graph, whose upper layers are checked at once.
+    // The last values of the matrix; the first page of the graph, whose upper layers are checked at
+    // once.
     for (file, at, instead) in [
-        (
-            "vectors-1.f16",
-            64 + 4_000 * 20 - 1,
-            "rows are read from the store",
-        ),
+        ("vectors-1.f16", LAST_VALUE, "rows are read from the store"),
         ("ann-1.hnsw", 16_384 - 1, "all rows are scanned"),
     ] {
         let (store, folder) = published_with_large_graph();
@@ -506,10 +506,31 @@ fn a_damaged_row_is_found_by_the_search_that_reads_it_and_then_read_from_the_sto
 }
 
 #[test]
+fn a_damaged_code_is_found_by_the_scan_that_reads_it_and_rows_are_then_read_from_the_store() {
+    // A code that shares no page with a key, and the first byte of the last scale.
+    for at in [64 + 4_000 * 16 + 2_000, 64 + 4_000 * (16 + 2 + 12) - 12] {
+        let (store, folder) = (store_of(40, 100, 4000.0), tempfile::tempdir().unwrap());
+        let writer = Dense::open(folder.path(), KEY, true, 10_000);
+        writer.publish(&store).unwrap();
+        let path = folder.path().join("vectors-1.f16");
+        damage(&path, at);
+        let reader = Dense::open(folder.path(), KEY, false, 10_000);
+        reader.sync(&store).unwrap();
+        assert!(reader.faults().is_empty());
+        let found = reader.search(&query(1.0), 5, None);
+        assert!(matches!(found, Err(Error::Damaged(_))), "byte {at}");
+        reader.sync(&store).unwrap();
+        let fault = "does not match its seal; rows are read from the store";
+        assert_eq!(reader.faults(), [format!("{}: {fault}", path.display())]);
+        assert_eq!(keys(&reader, 1.0, 5, None), store.nearest(1.0, 5, None));
+    }
+}
+
+#[test]
 fn a_check_reads_what_no_search_has_read() {
     let (store, folder) = published_with_large_graph();
     let path = folder.path().join("vectors-1.f16");
-    damage(&path, 64 + 4_000 * 20 - 1);
+    damage(&path, LAST_VALUE);
     let reader = Dense::open(folder.path(), KEY, false, 100);
     reader.sync(&store).unwrap();
     assert_eq!((reader.exact(), reader.faults().len()), (false, 0));
@@ -520,10 +541,7 @@ fn a_check_reads_what_no_search_has_read() {
 
 #[test]
 fn the_writer_replaces_a_file_whose_damage_no_search_has_met() {
-    for (file, at) in [
-        ("vectors-1.f16", 64 + 4_000 * 20 - 1),
-        ("ann-1.hnsw", 5_000),
-    ] {
+    for (file, at) in [("vectors-1.f16", LAST_VALUE), ("ann-1.hnsw", 5_000)] {
         let (store, folder) = published_with_large_graph();
         damage(&folder.path().join(file), at);
         let writer = Dense::open(folder.path(), KEY, true, 100);
@@ -539,7 +557,7 @@ fn the_writer_replaces_a_file_whose_damage_no_search_has_met() {
 #[test]
 fn damaged_rows_are_not_published_anew() {
     let (store, folder) = published_with_large_graph();
-    damage(&folder.path().join("vectors-1.f16"), 64 + 4_000 * 20 - 1);
+    damage(&folder.path().join("vectors-1.f16"), LAST_VALUE);
     // So many changes that all rows are published again.
     let rows: Vec<(i64, f32)> = (10_000..15_000).map(|key| (key, 0.0)).collect();
     store.put(99, &rows);

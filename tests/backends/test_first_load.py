@@ -13,9 +13,9 @@ from tiny_export import make_exported_embedder, make_exported_reranker
 from tiny_model import make_model
 
 from crx.errors import ModelError
-from crx.models import add_model
 from crx.models.card import GRAPH_FILE, TOKENIZER_FILE, file_digest, write_card
 from crx.models.source_folder import Overrides
+from crx.models.store import add_model
 from crx.registry import load_embedder, load_reranker
 
 

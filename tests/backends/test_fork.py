@@ -14,8 +14,7 @@ from optional import installed
 from tiny_model import make_model
 
 from crx.backends.fork import ForkGuard
-from crx.models import add_model
-from crx.models.store import is_installed
+from crx.models.store import add_model, is_installed
 from crx.protocols import Embedder
 from crx.registry import load_embedder, load_reranker
 from crx.types import Chunk, Context, Document

@@ -17,8 +17,8 @@ from tiny_model import make_model
 from crx import _native
 from crx.backends.onnx import OnnxEmbedder
 from crx.backends.token_vectors import TokenStateReranker
-from crx.models import add_model, find_model
 from crx.models.card import GRAPH_FILE, Precision, file_digest, read_card, write_card
+from crx.models.store import add_model, find_model
 from crx.models.tokenizer import Ids, load_model_tokenizer
 from crx.protocols import Reranker, TokenReranking
 

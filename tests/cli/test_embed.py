@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -117,6 +118,21 @@ def test_an_index_without_an_embedder_has_nothing_to_embed(crx: Crx, notes: Path
     refused = crx("embed", "--set", "embedder=none")
     assert refused.code == UsageError.exit_code
     assert "made with --embedder none" in refused.err
+
+
+def test_only_files_that_can_be_searched_are_counted_before_the_second_pass(
+    crx: Crx, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crx.cli.second_pass.describe_vectors", lambda *_, probe: "vectors: slow")
+    (notes / "picture").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    (notes / "broken.pdf").write_bytes(b"%PDF-1.7")
+    done = crx("index", notes, "--progress", "plain")
+    assert (done.code, "60 files added, 1 skipped, 1 failed" in done.out) == (3, True)
+    assert re.search(
+        r"^crx: 60 files can be searched by words \(\d+\.\d s\); vectors: slow$",
+        done.err,
+        re.MULTILINE,
+    )
 
 
 def test_an_interrupt_of_the_second_pass_loses_no_word_and_no_vector(crx: Crx, notes: Path) -> None:

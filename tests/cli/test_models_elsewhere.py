@@ -12,8 +12,8 @@ from command_line import Crx
 from ollama_server import OllamaServer, serving
 from tiny_model import make_model
 
-from crx.models import add_model
 from crx.models.elsewhere import OtherModel, list_cached_models
+from crx.models.store import add_model
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 PAGE = "---\nlicense: mit\nlanguage: en\n---\n# A model\n"

@@ -104,7 +104,7 @@ def test_a_model_that_is_fetched_embeds_the_first_index(
 ) -> None:
     from tiny_model import make_model
 
-    from crx.models import add_model
+    from crx.models.store import add_model
 
     def pull(name: str) -> None:
         model = make_model(tmp_path / "source")

@@ -14,8 +14,8 @@ from tiny_model import HIDDEN, make_model, write_json
 
 from crx.backends.onnx import OnnxEmbedder, load_reranker
 from crx.errors import ModelError
-from crx.models import add_model, find_model, read_cards
 from crx.models.source_folder import Overrides
+from crx.models.store import add_model, find_model, read_cards
 
 EMBEDDER = Overrides(kind="embedder", pooling="cls", sequence=24)
 RERANKER = Overrides(kind="reranker", sequence=24)

@@ -18,9 +18,9 @@ from tiny_model import HIDDEN, MODERN_LAYERS, make_model, write_json
 
 from crx.backends.onnx import load_embedder, load_reranker
 from crx.errors import ModelError
-from crx.models import add_model
 from crx.models.card import Precision
 from crx.models.source_folder import read_folder
+from crx.models.store import add_model
 
 # fmt: off
 VECTORS = {

@@ -18,7 +18,7 @@ from tiny_model import WORDS, make_model, write_json
 
 from crx.backends.onnx import load_embedder
 from crx.errors import ModelError
-from crx.models import add_model
+from crx.models.store import add_model
 
 TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 8)).astype(np.float32)
 WEIGHTS = np.linspace(0.1, 2, len(WORDS)).astype(np.float32)

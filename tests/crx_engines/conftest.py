@@ -12,7 +12,7 @@ from milvus_lite_server import MilvusProcess, require_milvus_lite, running_milvu
 from postgres_server import PostgresServer, running_server, url_of_all
 
 from crx_engines.folder.copy import copy_documents, open_engine
-from crx_engines.postgres.connection import Connection, parse_address
+from crx_engines.postgres.connection import Connection, parse_addresses
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +57,7 @@ def new_cluster(servers: tuple[PostgresServer, ...]) -> Callable[[], str]:
 
 
 def create_database(server: PostgresServer, name: str) -> None:
-    connection = Connection(parse_address(server.url("postgres")))
+    connection = Connection(parse_addresses(server.url("postgres"))[0])
     connection.run_script(f"CREATE DATABASE {name}")
     connection.close()
 

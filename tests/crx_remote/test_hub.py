@@ -17,10 +17,10 @@ from tiny_export import make_exported_reranker
 from tiny_model import make_model
 
 from crx.errors import NoRoom, UsageError
-from crx.models import add_model
 from crx.models.card import read_card
 from crx.models.hub_address import HubAddress, parse_hub_address
 from crx.models.licences import forbids_commercial_use, is_permissive
+from crx.models.store import add_model
 from crx_remote import hub as client
 
 pytest.importorskip("huggingface_hub")

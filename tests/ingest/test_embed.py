@@ -21,7 +21,7 @@ from tiny_model import make_model
 from crx.backends.hashed import HashedEmbedder
 from crx.errors import ModelError, UsageError
 from crx.ingest.embed import PREFIX_WEIGHT, Situated, SituatedEmbedder, embed_situated
-from crx.models import add_model, find_model
+from crx.models.store import add_model, find_model
 from crx.models.tokenizer import ModelTokenizer, batch_by_length
 from crx.protocols import Embedder
 from crx.registry import load_embedder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import crx
+from crx._native import is_source_code
 from crx.ingest.formats import path_names
-from crx.ingest.source_code import is_source_code
 
 C = """
 static int parse(const char *line, size_t n) {

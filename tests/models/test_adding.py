@@ -13,9 +13,9 @@ from tiny_export import make_exported_embedder
 from tiny_model import make_model
 
 from crx.errors import ModelError
-from crx.models import add_model, find_model
 from crx.models.adding import add_foreign_model
 from crx.models.source_folder import Overrides
+from crx.models.store import add_model, find_model
 
 EMBEDDER = Overrides(kind="embedder", pooling="mean", sequence=24)
 

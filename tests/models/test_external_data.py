@@ -15,9 +15,9 @@ from tiny_model import make_model
 
 from crx.backends.onnx import OnnxEmbedder, load_reranker, open_model
 from crx.errors import ModelError
-from crx.models import add_model, find_model
 from crx.models.card import CARD_FILE, GRAPH_FILE, file_digest
 from crx.models.onnx_folder import external_files
+from crx.models.store import add_model, find_model
 
 OUTSIDE = ("../secret.bin", "/etc/hostname", "sub/../../secret.bin", "other.bin")
 

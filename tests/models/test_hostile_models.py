@@ -9,9 +9,9 @@ import pytest
 from tiny_model import make_model
 
 from crx.errors import ModelError
-from crx.models import add_model
 from crx.models.card import CARD_FILE, TOKENIZER_FILE, read_card
 from crx.models.onnx_folder import detect_precision
+from crx.models.store import add_model
 from crx.models.tokenizer import ModelTokenizer
 
 GIGABYTE = 1_000_000_000

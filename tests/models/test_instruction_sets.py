@@ -16,8 +16,8 @@ import pytest
 from numpy.typing import NDArray
 from tiny_model import make_model
 
-from crx.models import add_model, find_model
 from crx.models.card import Precision
+from crx.models.store import add_model, find_model
 
 EMULATOR = "qemu-x86_64"
 PROGRAM = """

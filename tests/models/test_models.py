@@ -15,8 +15,9 @@ from tiny_model import make_model, write_json
 
 from crx.backends.onnx import OnnxEmbedder
 from crx.errors import ModelError, NoRoom, NotInstalled, UsageError
-from crx.models import ModelCard, add_model, find_model, read_cards, remove_model, verify_model
+from crx.models.card import ModelCard
 from crx.models.source_folder import Overrides, read_folder
+from crx.models.store import add_model, find_model, read_cards, remove_model, verify_model
 from crx.models.tokenizer import ModelTokenizer
 from crx_convert import reference
 from crx_convert.weights import read_weights

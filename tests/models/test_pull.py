@@ -19,11 +19,10 @@ from tiny_wheel import MEMBERS, make_wheel, pin_wheel
 
 from crx.backends.onnx import OnnxEmbedder
 from crx.errors import ModelError, NoRoom, Offline, UsageError
-from crx.models import find_model, verify_model
 from crx.models.card import Provenance
 from crx.models.pinned_wheels import PINNED_WHEELS, ModelFormat, PinnedWheel, find_pinned_wheel
 from crx.models.pull import pull_model
-from crx.models.store import SHIPPED, find_gguf_file
+from crx.models.store import SHIPPED, find_gguf_file, find_model, verify_model
 
 MakeWheel = Callable[[ModelFormat], PinnedWheel]
 

@@ -102,7 +102,7 @@ def model_store(tmp_path: Path) -> Path:
     """Return a store with one tiny model."""
     from tiny_model import make_model
 
-    from crx.models import add_model
+    from crx.models.store import add_model
 
     add_model(make_model(tmp_path / "tiny"), into=tmp_path / "store")
     return tmp_path / "store"

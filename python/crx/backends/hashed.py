@@ -40,7 +40,7 @@ _PART_CHARS = 1 << 20
 # Kinds of characters: white space, part of a word, a token of its own.
 _SPACE, _WORD, _ALONE = range(3)
 
-Features = tuple[NDArray[np.int64], NDArray[np.int64]]
+_Features = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def load_embedder(spec: str) -> HashedEmbedder:
@@ -150,7 +150,7 @@ def _folded(text: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def _features(word: str, dimensions: int) -> Features:
+def _features(word: str, dimensions: int) -> _Features:
     """Return the dimensions of a word and its trigrams, and their signed weights."""
     delimited = f"<{word}>"
     names = [delimited, *(delimited[at : at + 3] for at in range(len(delimited) - 2))]

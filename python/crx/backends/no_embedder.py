@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MAX_TOKENS = 256
 
 
-class NoEmbedder:
+class _NoEmbedder:
     """An embedder of no dimensions: it counts words for the splitter and makes no vectors."""
 
     fingerprint = "none:1"
@@ -33,8 +33,8 @@ class NoEmbedder:
         raise UsageError("the embedder is none, which makes no vectors; name another embedder")
 
 
-def load_embedder(rest: str) -> NoEmbedder:
+def load_embedder(rest: str) -> _NoEmbedder:
     """Return the embedder of `none`; it takes no options."""
     if rest:
         raise UsageError(f"none:{rest}: takes no options; write none")
-    return NoEmbedder()
+    return _NoEmbedder()

@@ -44,8 +44,8 @@ from crx.thread_count import thread_count
 if TYPE_CHECKING:
     import onnxruntime
 
-Device = Literal["cpu", "cuda"]
-Batch = tuple[list[int], Ids]
+_Device = Literal["cpu", "cuda"]
+_Batch = tuple[list[int], Ids]
 
 # Tokens in a batch. On a CPU the fewest without a cost (512 take 5% longer, 8192 are no faster), so
 # that threads share even a small call; on a GPU as many as fill it.
@@ -65,7 +65,7 @@ def load_embedder(spec: str) -> OnnxEmbedder:
     return OnnxEmbedder(folder, device=device)
 
 
-def load_reranker(spec: str) -> OnnxReranker | TokenVectorReranker:
+def load_reranker(spec: str) -> _OnnxReranker | TokenVectorReranker:
     """Load a reranker by name or path; a path may be a folder with an ONNX file of its own."""
     name, device = _parse(spec)
     folder = Path(name) if is_source_folder(Path(name)) else find_model(name)
@@ -74,7 +74,7 @@ def load_reranker(spec: str) -> OnnxReranker | TokenVectorReranker:
     return _open_reranker(folder, card, graph, device)
 
 
-def open_model(folder: Path) -> OnnxEmbedder | OnnxReranker | TokenVectorReranker:
+def open_model(folder: Path) -> OnnxEmbedder | _OnnxReranker | TokenVectorReranker:
     """Load the model in a folder on the CPU, in this process, whoever made it."""
     card, graph = _read_reranker(folder)
     if card.kind == "embedder":
@@ -90,15 +90,15 @@ def _read_reranker(folder: Path) -> tuple[ModelCard, Path]:
 
 
 def _open_reranker(
-    folder: Path, card: ModelCard, graph: Path, device: Device
-) -> OnnxReranker | TokenVectorReranker:
+    folder: Path, card: ModelCard, graph: Path, device: _Device
+) -> _OnnxReranker | TokenVectorReranker:
     if card.kind != "reranker":
         raise ModelError(f"{folder}: an {card.kind}, not a reranker; crx models lists them")
     if not is_source_folder(folder):
         check_files_daily(folder, card)
     require_own_files(graph, card.files)
     session = _Session(graph, precision=card.precision, device=device)
-    opened = TokenVectorReranker if card.pooling == "tokens" else OnnxReranker
+    opened = TokenVectorReranker if card.pooling == "tokens" else _OnnxReranker
     return opened(folder, card, session)
 
 
@@ -109,7 +109,7 @@ class OnnxEmbedder(StoredEmbedder):
     process that only indexes has none.
     """
 
-    def __init__(self, folder: Path, *, device: Device = "cpu") -> None:
+    def __init__(self, folder: Path, *, device: _Device = "cpu") -> None:
         """Load a model's folder; `ModelError` if a file or the device is missing or damaged."""
         card = read_card(folder)
         if card.kind != "embedder":
@@ -126,7 +126,7 @@ class OnnxEmbedder(StoredEmbedder):
             checked.result()
         super().__init__(card, tokens)
         self._folder = folder
-        self._device: Device = device
+        self._device: _Device = device
         self._graph = self._load(GRAPH_FILE)
         self._query_graph: _Session | None = None
 
@@ -143,7 +143,7 @@ class OnnxEmbedder(StoredEmbedder):
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         graph = self._graph_of_queries() if query else self._graph
 
-        def run(batch: Batch) -> None:
+        def run(batch: _Batch) -> None:
             rows, tokens = batch
             made = graph.run(tokens)
             if made.shape != (len(rows), self.dimensions):
@@ -183,7 +183,7 @@ class OnnxEmbedder(StoredEmbedder):
         return _Session(path, precision=precision, device=self._device, model=model)
 
 
-class OnnxReranker(StoredReranker):
+class _OnnxReranker(StoredReranker):
     """A cross-encoder of the model store, or of a folder with an ONNX file and its tokenizer.
 
     The graph takes `input_ids`, optionally `attention_mask` and `token_type_ids`. Its first output
@@ -208,7 +208,7 @@ class OnnxReranker(StoredReranker):
         pairs = [pair for window in windows for pair in window]
         logits = np.empty(len(pairs), np.float32)
 
-        def run(batch: Batch) -> None:
+        def run(batch: _Batch) -> None:
             rows, ids = batch
             output = self._graph.run(ids, np.stack([pairs[row].segment_ids for row in rows]))
             logits[rows] = relevance_logits(output, name=self.card.name)
@@ -223,7 +223,7 @@ class _Session:
     """A loaded graph that maps a batch of one length to its first output."""
 
     def __init__(
-        self, path: Path, *, precision: Precision, device: Device, model: bytes | None = None
+        self, path: Path, *, precision: Precision, device: _Device, model: bytes | None = None
     ) -> None:
         """Load a graph; `model` is what to load instead of the file, with the tensors beside it."""
         self._path = path
@@ -236,7 +236,7 @@ class _Session:
         # The rounding of int8 activations depends on the whole batch.
         self._batch_tokens = 1 if precision == "int8" else _BATCH_TOKENS[device]
 
-    def each(self, ids: Sequence[Ids], run: Callable[[Batch], None]) -> None:
+    def each(self, ids: Sequence[Ids], run: Callable[[_Batch], None]) -> None:
         """Call `run` for each batch of the texts' ids, on all threads."""
         if self._fork_guard is not None:
             self._fork_guard.check(str(self._path))
@@ -261,7 +261,7 @@ class _Session:
         return found
 
 
-def _parse(spec: str) -> tuple[str, Device]:
+def _parse(spec: str) -> tuple[str, _Device]:
     name, options = split_options(spec, known={"device"})
     device = options.get("device", "cpu")
     if device not in _PROVIDERS:
@@ -269,7 +269,7 @@ def _parse(spec: str) -> tuple[str, Device]:
     return name, "cuda" if device == "cuda" else "cpu"
 
 
-def _run_parallel(batches: Sequence[Batch], run: Callable[[Batch], None], count: int) -> None:
+def _run_parallel(batches: Sequence[_Batch], run: Callable[[_Batch], None], count: int) -> None:
     """Run each batch on one of `count` threads; raise the first error of a batch."""
     if len(batches) < 2:
         for batch in batches:
@@ -288,7 +288,7 @@ def _is_fused(path: Path) -> bool:
         return _WRITTEN_BY_CRX in file.read(16)
 
 
-def _runtime(device: Device) -> ModuleType:
+def _runtime(device: _Device) -> ModuleType:
     runtime: ModuleType = import_module("crx.models.onnx_runtime").onnxruntime
     if _PROVIDERS[device] not in runtime.get_available_providers():
         raise ModelError(
@@ -299,7 +299,7 @@ def _runtime(device: Device) -> ModuleType:
 
 
 def _session(
-    runtime: ModuleType, path: Path, device: Device, precision: Precision, model: bytes | None
+    runtime: ModuleType, path: Path, device: _Device, precision: Precision, model: bytes | None
 ) -> onnxruntime.InferenceSession:
     options = runtime.SessionOptions()
     if precision == "int8" and _is_fused(path):

@@ -18,13 +18,13 @@ from crx.errors import ModelError
 from crx.models.card import ModelCard
 from crx.models.tokenizer import QUERY_CHARS, Ids, ModelTokenizer, load_model_tokenizer
 
-Batch = tuple[list[int], Ids]
+_Batch = tuple[list[int], Ids]
 
 
-class TokenGraph(Protocol):
+class _TokenGraph(Protocol):
     """A loaded graph with two outputs: vectors of tokens, and whether a text's are compared."""
 
-    def each(self, ids: Sequence[Ids], run: Callable[[Batch], None]) -> None: ...
+    def each(self, ids: Sequence[Ids], run: Callable[[_Batch], None]) -> None: ...
 
     def run_all(self, ids: Ids) -> list[NDArray[np.generic]]: ...
 
@@ -35,7 +35,7 @@ class TokenVectorReranker(StoredReranker):
     A long text is read in windows, and all of their tokens are compared.
     """
 
-    def __init__(self, folder: Path, card: ModelCard, graph: TokenGraph) -> None:
+    def __init__(self, folder: Path, card: ModelCard, graph: _TokenGraph) -> None:
         self.card = card
         self._tokens = load_model_tokenizer(folder, card)
         self._graph = graph
@@ -74,7 +74,7 @@ class TokenVectorReranker(StoredReranker):
         ids = self._tokens.encode(texts, prefix=prefix)
         found: dict[int, tuple[NDArray[np.float32], NDArray[np.bool_]]] = {}
 
-        def run(batch: Batch) -> None:
+        def run(batch: _Batch) -> None:
             rows, tokens = batch
             vectors, is_compared = self._graph.run_all(tokens)
             for at, row in enumerate(rows):
@@ -92,7 +92,7 @@ class TokenStateReranker(StoredReranker):
     the embedder reads.
     """
 
-    def __init__(self, card: ModelCard, tokens: ModelTokenizer, graph: TokenGraph) -> None:
+    def __init__(self, card: ModelCard, tokens: ModelTokenizer, graph: _TokenGraph) -> None:
         self.card = card
         self._tokens = tokens
         self._graph = graph
@@ -114,7 +114,7 @@ class TokenStateReranker(StoredReranker):
             ids.append(self._encode(query, prefix=self.card.query_prefix))
         found: dict[int, NDArray[np.float32]] = {}
 
-        def run(batch: Batch) -> None:
+        def run(batch: _Batch) -> None:
             rows, tokens = batch
             found.update(zip(rows, self._graph.run_all(tokens)[-1].astype(np.float32), strict=True))
 

@@ -15,7 +15,7 @@ _ADD_OPEN = f"""{_ADD}
 
 
 @add_completion_class
-class FieldBashComplete(BashComplete):
+class _FieldBashComplete(BashComplete):
     """Completes `path:docs` as one word, of which bash replaces what is behind the colon."""
 
     source_template = BashComplete.source_template.replace(_ADD, _ADD_OPEN)

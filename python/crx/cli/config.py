@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from pathlib import Path
 
 import click
 
 from crx.cli.options import json_option
 from crx.cli.output import display_path, print_json, print_line, print_note, print_text
-from crx.cli.tables import format_table
+from crx.cli.tables import fit_table
 from crx.cli.value_completion import complete_setting
 from crx.config import (
     FIXED,
@@ -34,7 +32,7 @@ from crx.index import handle
 from crx.plugins import is_engine_address
 
 # Characters of a value that the table of settings shows; a longer one follows the table.
-LONGEST_VALUE = 60
+_LONGEST_VALUE = 60
 
 
 @click.group(invoke_without_command=True)
@@ -59,9 +57,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
             }
         )
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    cells = [[d.name, _shorten(v), o, d.help] for d, v, o in rows]
-    print_text(format_table(cells, width=width))
+    print_text(fit_table([[d.name, _shorten(v), o, d.help] for d, v, o in rows]))
     for description, value, _ in rows:
         if _shorten(value) != str(value):
             print_line(f"{description.name}: {value}")
@@ -74,7 +70,7 @@ def command(ctx: click.Context, *, as_json: bool) -> None:
 def _shorten(value: object) -> str:
     """Return a value as a table has room for it."""
     text = str(value)
-    return text if len(text) <= LONGEST_VALUE else "(see below)"
+    return text if len(text) <= _LONGEST_VALUE else "(see below)"
 
 
 _project = click.option(
@@ -86,7 +82,7 @@ _project = click.option(
 @click.argument("name", shell_complete=complete_setting)
 @click.argument("value")
 @_project
-def set_value(*, name: str, value: str, project: bool) -> None:
+def _set_value(*, name: str, value: str, project: bool) -> None:
     """Set NAME to VALUE in the user's file; its comments stay."""
     path = _file(project=project)
     write(path, {name: value})
@@ -98,7 +94,7 @@ def set_value(*, name: str, value: str, project: bool) -> None:
 @command.command("unset", short_help="Remove a setting from a file.")
 @click.argument("name", shell_complete=complete_setting)
 @_project
-def unset_value(*, name: str, project: bool) -> None:
+def _unset_value(*, name: str, project: bool) -> None:
     """Remove NAME from the user's file."""
     path = _file(project=project)
     file = read_settings(path) if path.is_file() else SettingsFile(path, b"", {})

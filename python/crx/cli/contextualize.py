@@ -62,9 +62,7 @@ if TYPE_CHECKING:
     help="How much of a changed document gets new contexts.",
 )
 @click.option(
-    "--retry-rejected",
-    is_flag=True,
-    help="Ask again for contexts that earlier runs rejected.",
+    "--retry-rejected", is_flag=True, help="Ask again for contexts that earlier runs rejected."
 )
 @prompt_options
 @context_workers_options
@@ -160,7 +158,7 @@ def as_object(report: ContextReport) -> dict[str, Any]:
 
 def print_report(report: ContextReport, index_path: Path) -> None:
     """Print what a run did, and what a service charged for."""
-    print_line(f"{display_path(index_path)}: {summarize(report)}")
+    print_line(f"{display_path(index_path)}: {_summarize(report)}")
     if rejected := report.outcomes.describe_rejected():
         print_line(f"{rejected}; --retry-rejected asks again")
     if report.usage and report.usage != services.service_usage.ServiceUsage():
@@ -174,7 +172,7 @@ def print_notes(report: ContextReport, notes: NotePrinter) -> None:
         print_note(f"{report.stopped}; the same command resumes")
 
 
-def summarize(report: ContextReport) -> str:
+def _summarize(report: ContextReport) -> str:
     """Return what a run did, in one line."""
     made = sum(report.made.values())
     counts = [f"{count:,} {name}" for name, count in sorted(report.made.items()) if name != "ok"]

@@ -12,9 +12,9 @@ from crx.ingest.report import Progress
 
 # The write-ahead log, merges, and derived files that are written beside those that they replace.
 _WORKING_BYTES = 8_000_000
-# A chunk with a vector of 384 numbers: 2.9 to 4.5 kB in indexes of code, contracts and articles,
+# A chunk with a vector of 384 numbers: 3.3 to 4.9 kB in indexes of code, contracts and articles,
 # twice, since derived files are replaced.
-_BYTES_A_CHUNK = 9_000
+_BYTES_A_CHUNK = 10_000
 # With less than this free, a failed system call is that of a full disk: SQLite maps a file, and
 # reports that it cannot be made longer as an I/O error.
 _FULL_BYTES = 1_000_000

@@ -25,20 +25,19 @@ from crx.config import is_offline, project_file, resolve, user_file
 from crx.errors import CrxError, Damaged, ModelError, NoRoom, SystemFailure
 from crx.index.handle import open as open_index
 from crx.labels import format_size
-from crx.models import list_models
 from crx.models.card import read_card
 from crx.models.known import find_better_embedder
 from crx.models.processor import detect_processor
-from crx.models.store import search_path
+from crx.models.store import list_models, search_path
 from crx.plugins import load_shipped
 from crx.registry import NO_EMBEDDER, load_embedder, load_reranker
 from crx.thread_count import thread_count
 from crx.types import Status
 
-State = Literal["ok", "warn", "fail"]
+_State = Literal["ok", "warn", "fail"]
 
 # The module of each extra, which is searched for and not imported.
-EXTRAS = {
+_EXTRAS = {
     "serve": "starlette",
     "mcp": "mcp",
     "code": "tree_sitter",
@@ -66,22 +65,22 @@ EXTRAS = {
     "zstd": "zstandard",
 }
 # Less free space is a warning; less than a tenth of it a failure.
-LITTLE_ROOM_BYTES = 1_000_000_000
+_LITTLE_ROOM_BYTES = 1_000_000_000
 
 # An embedder that would take longer for the index is not recommended.
-LONGEST_EMBEDDING_S = 3600.0
+_LONGEST_EMBEDDING_S = 3600.0
 # A form of the embedder is recommended if it is faster than the present one by more than noise.
-WORTH_A_CHANGE = 1.1
+_WORTH_A_CHANGE = 1.1
 
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class _Check:
     """The result of one check; `exit_code` is that of a failure."""
 
     name: str
-    state: State
+    state: _State
     detail: str
     exit_code: int = 0
 
@@ -111,8 +110,8 @@ def command(
     """
     if file is not None:
         return diagnose(file, find_index(folder), as_json=as_json)
-    checks: list[Check] = []
-    for check in run_checks(find_index(folder), thorough=thorough, probed=probed):
+    checks: list[_Check] = []
+    for check in _run_checks(find_index(folder), thorough=thorough, probed=probed):
         # Settings that cannot be read fail every check that needs them, in the same words.
         if check.state == "fail" and check.detail in [each.detail for each in checks]:
             continue
@@ -126,7 +125,7 @@ def command(
     return next((check.exit_code for check in checks if check.state == "fail"), 0)
 
 
-def run_checks(index: Path | None, *, thorough: bool, probed: bool = False) -> Iterator[Check]:
+def _run_checks(index: Path | None, *, thorough: bool, probed: bool = False) -> Iterator[_Check]:
     """Yield the result of each check, from the installation to the index."""
     yield from _run("crx", _versions)
     yield from _run("core", _core)
@@ -146,21 +145,21 @@ def run_checks(index: Path | None, *, thorough: bool, probed: bool = False) -> I
     yield from _run("disk", lambda: _disk(index or Path.cwd()))
 
 
-def _run(name: str, check: Callable[[], Iterator[tuple[State, str]]]) -> Iterator[Check]:
+def _run(name: str, check: Callable[[], Iterator[tuple[_State, str]]]) -> Iterator[_Check]:
     """Yield the results of a check; an exception is a failure with its exit code."""
     models = dict.fromkeys(("models", "embedder", "reranker"), ModelError)
     codes = {**models, "index": Damaged, "disk": NoRoom}
     code = codes.get(name, SystemFailure).exit_code
     try:
         for state, detail in check():
-            yield Check(name, state, detail, code if state == "fail" else 0)
+            yield _Check(name, state, detail, code if state == "fail" else 0)
     except CrxError as error:
-        yield Check(name, "fail", str(error), error.exit_code)
+        yield _Check(name, "fail", str(error), error.exit_code)
     except (OSError, ImportError) as error:
-        yield Check(name, "fail", str(error), SystemFailure.exit_code)
+        yield _Check(name, "fail", str(error), SystemFailure.exit_code)
 
 
-def _versions() -> Iterator[tuple[State, str]]:
+def _versions() -> Iterator[tuple[_State, str]]:
     try:
         version = metadata.version("crx")
     except metadata.PackageNotFoundError:
@@ -169,13 +168,13 @@ def _versions() -> Iterator[tuple[State, str]]:
     yield "ok", f"{version}; {python}; {platform.system()} {platform.machine()}"
 
 
-def _core() -> Iterator[tuple[State, str]]:
+def _core() -> Iterator[tuple[_State, str]]:
     native = import_module("crx._native")
     whole = native.analyze("The whales") != []
     yield ("ok" if whole else "fail"), f"{native.__file__}"
 
 
-def _settings() -> Iterator[tuple[State, str]]:
+def _settings() -> Iterator[tuple[_State, str]]:
     files = [user_file(os.environ), project_file(Path.cwd())]
     read = [str(path) for path in files if path is not None and path.is_file()]
     origins = resolve().origins
@@ -183,12 +182,12 @@ def _settings() -> Iterator[tuple[State, str]]:
     yield "ok", ", ".join([*read, *variables]) or f"all defaults; {files[0]} does not exist"
 
 
-def _offline() -> Iterator[tuple[State, str]]:
+def _offline() -> Iterator[tuple[_State, str]]:
     state = "set: every use of the network is an error" if is_offline() else "not set"
     yield "ok", f"CRX_OFFLINE is {state}"
 
 
-def _seal_key() -> Iterator[tuple[State, str]]:
+def _seal_key() -> Iterator[tuple[_State, str]]:
     path = user_file(os.environ).with_name("seal.key")
     if not path.exists():
         above = next(folder for folder in path.parents if folder.exists())
@@ -204,7 +203,7 @@ def _seal_key() -> Iterator[tuple[State, str]]:
         yield "ok", str(path)
 
 
-def _models() -> Iterator[tuple[State, str]]:
+def _models() -> Iterator[tuple[_State, str]]:
     for models in search_path():
         here = [name for name, folder in list_models().items() if folder.parent == models]
         none = "no models" if models.is_dir() else "no such folder"
@@ -216,7 +215,7 @@ def _models() -> Iterator[tuple[State, str]]:
             yield "warn", str(error)
 
 
-def _embedder() -> Iterator[tuple[State, str]]:
+def _embedder() -> Iterator[tuple[_State, str]]:
     spec = resolve().settings.embedder
     embedder = load_embedder(spec)
     if not embedder.dimensions:
@@ -230,18 +229,18 @@ def _embedder() -> Iterator[tuple[State, str]]:
         yield "ok", f"{about}; {embedder.fingerprint}"
 
 
-def _speed() -> Iterator[tuple[State, str]]:
+def _speed() -> Iterator[tuple[_State, str]]:
     spec = resolve().settings.embedder
     fastest, *others = measure_forms(list_forms(spec), load=load_embedder)
     for each in (fastest, *others):
         speed = each.failure or f"{each.chunks_per_s:,.0f} chunks a second"
         yield "ok", f"{each.spec}: {speed}"
     chosen = next(each for each in (fastest, *others) if each.spec == spec)
-    if fastest.chunks_per_s > WORTH_A_CHANGE * chosen.chunks_per_s:
+    if fastest.chunks_per_s > _WORTH_A_CHANGE * chosen.chunks_per_s:
         yield "ok", f"the fastest for a new index: crx config set embedder {fastest.spec}"
 
 
-def _reranker() -> Iterator[tuple[State, str]]:
+def _reranker() -> Iterator[tuple[_State, str]]:
     spec = resolve().settings.reranker
     if not spec:
         yield "ok", "none set; crx search --rerank uses the one included in crx"
@@ -252,7 +251,7 @@ def _reranker() -> Iterator[tuple[State, str]]:
     yield "ok", f"{spec} on {device}; scores {alike:.3f}, {other:.3f}; {reranker.fingerprint}"
 
 
-def _threads() -> Iterator[tuple[State, str]]:
+def _threads() -> Iterator[tuple[_State, str]]:
     source = " (CRX_THREADS)" if os.environ.get("CRX_THREADS") else ""
     yield "ok", f"{thread_count()} of {os.cpu_count()} processors{source}"
     processor = detect_processor()
@@ -260,25 +259,25 @@ def _threads() -> Iterator[tuple[State, str]]:
     yield "ok", f"{processor}{int8}"
 
 
-def _devices() -> Iterator[tuple[State, str]]:
+def _devices() -> Iterator[tuple[_State, str]]:
     providers = import_module("crx.models.onnx_runtime").onnxruntime.get_available_providers()
     names = [name.removesuffix("ExecutionProvider") for name in providers]
     yield "ok", f"ONNX Runtime {metadata.version('onnxruntime')}: {', '.join(names)}"
 
 
-def _extras() -> Iterator[tuple[State, str]]:
-    found = {extra: util.find_spec(module) is not None for extra, module in EXTRAS.items()}
+def _extras() -> Iterator[tuple[_State, str]]:
+    found = {extra: util.find_spec(module) is not None for extra, module in _EXTRAS.items()}
     installed = [extra for extra, there in found.items() if there]
     missing = [extra for extra, there in found.items() if not there]
     yield "ok", f"installed: {', '.join(installed) or 'none'}; not: {', '.join(missing) or 'none'}"
 
 
-def _office() -> Iterator[tuple[State, str]]:
+def _office() -> Iterator[tuple[_State, str]]:
     without = "LibreOffice is not on PATH: .doc and .ppt files are not read"
     yield "ok", load_shipped("crx.programs", "libreoffice")() or without
 
 
-def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
+def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[_State, str]]:
     if path is None:
         yield "ok", "none here or above"
         return
@@ -307,7 +306,7 @@ def _index(path: Path | None, *, thorough: bool) -> Iterator[tuple[State, str]]:
                 yield "ok", "every row matches its hash"
 
 
-def _recommendation(status: Status, langs: Sequence[str]) -> Iterator[tuple[State, str]]:
+def _recommendation(status: Status, langs: Sequence[str]) -> Iterator[tuple[_State, str]]:
     """Name an embedder of the hub that reads the languages, if its authors found it better.
 
     How long it would take follows from the speed that was measured of the present one.
@@ -317,7 +316,7 @@ def _recommendation(status: Status, langs: Sequence[str]) -> Iterator[tuple[Stat
     seconds = remembered_seconds(status.settings.get("embedder_fingerprint", ""), chunks)
     if seconds is None:
         return
-    most = LONGEST_EMBEDDING_S / seconds if seconds else math.inf
+    most = _LONGEST_EMBEDDING_S / seconds if seconds else math.inf
     found = find_better_embedder(name, langs=langs, most_times_slower=most)
     if found is None:
         return
@@ -334,15 +333,15 @@ def _written_by(path: Path) -> str:
     return f"SQLite {number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
 
 
-def _disk(path: Path) -> Iterator[tuple[State, str]]:
+def _disk(path: Path) -> Iterator[tuple[_State, str]]:
     existing = next(each for each in (path, *path.absolute().parents) if each.exists())
     free = shutil.disk_usage(existing).free
     room = f"{format_size(free)} free at {existing}"
     if not os.access(existing, os.W_OK):
         yield "warn", f"{existing}: cannot be written to"
-    if free < LITTLE_ROOM_BYTES // 10:
+    if free < _LITTLE_ROOM_BYTES // 10:
         yield "fail", f"{room}; free some"
-    elif free < LITTLE_ROOM_BYTES:
+    elif free < _LITTLE_ROOM_BYTES:
         yield "warn", room
     else:
         yield "ok", room

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,7 +24,7 @@ PROBE_S = 10.0
 # Seconds of the probe of one embedder, with the batch that it ends with.
 QUICK_PROBE_S = 1.5
 # File of the speeds that were measured, beside the user's settings.
-SPEEDS_FILE = "speeds.json"
+_SPEEDS_FILE = "speeds.json"
 # Tokens of what is embedded in front of a chunk: a title and a heading.
 _PREFIX_TOKENS = 15
 # A chunk of ordinary length; it is numbered, because equal texts may be embedded once.
@@ -60,7 +61,7 @@ def estimate_seconds(embedder: Embedder, counts: Mapping[str, int], *, probe: bo
     if not counts["chunks"] or isinstance(embedder, Remote):
         return None
     if probe and _name(embedder.fingerprint) not in _read_speeds():
-        _remember_speed(embedder.fingerprint, measure_tokens_per_s(embedder))
+        _remember_speed(embedder.fingerprint, _tokens_per_s(embedder))
     return remembered_seconds(embedder.fingerprint, counts)
 
 
@@ -73,38 +74,35 @@ def remembered_seconds(fingerprint: str, counts: Mapping[str, int]) -> float | N
     return counts["pending"] * tokens / speed
 
 
-def measure_tokens_per_s(
-    embedder: Embedder, *, clock: Callable[[], float] = time.perf_counter
+def _texts_per_s(
+    read: Callable[[list[str]], object],
+    text: str,
+    *,
+    seconds: float,
+    batch: int = _BATCH,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> float:
-    """Return how many tokens of passages an embedder reads in a second, with all its threads."""
-    embedder.embed([_TEXT])  # the first run of a graph allocates its memory
-    batch, count = thread_count(), 0
-    started = clock()
-    while (taken := clock() - started) < QUICK_PROBE_S:
-        embedder.embed([f"{_TEXT}{count + number}" for number in range(batch)])
-        count += batch
-    return count * len(embedder.token_starts(_TEXT)) / taken
-
-
-def measure_pairs_per_s(
-    reranker: Reranker, *, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """Return how many chunks a reranker scores for a query in a second, with all its threads."""
-    chunk = _TEXT * 2
-    reranker.score(_QUERY, [chunk])
+    """Return how many texts like this one a model reads in a second, with all its threads."""
+    read([text])  # the first run of a graph allocates its memory
     count, started = 0, clock()
-    while (taken := clock() - started) < QUICK_PROBE_S:
-        reranker.score(_QUERY, [f"{chunk}{count + number}" for number in range(_BATCH)])
-        count += _BATCH
+    while (taken := clock() - started) < seconds:
+        read([f"{text}{count + number}" for number in range(batch)])
+        count += batch
     return count / taken
+
+
+def _tokens_per_s(embedder: Embedder) -> float:
+    texts_per_s = _texts_per_s(embedder.embed, _TEXT, seconds=QUICK_PROBE_S, batch=thread_count())
+    return texts_per_s * len(embedder.token_starts(_TEXT))
 
 
 def measure_speed(model: Embedder | Reranker) -> None:
     """Measure a model on this machine and remember its speed for `format_speed`."""
     if isinstance(model, Embedder):
-        _remember_speed(model.fingerprint, measure_tokens_per_s(model))
+        _remember_speed(model.fingerprint, _tokens_per_s(model))
     else:
-        _remember_speed(model.fingerprint, measure_pairs_per_s(model))
+        pairs_per_s = _texts_per_s(partial(model.score, _QUERY), _TEXT * 2, seconds=QUICK_PROBE_S)
+        _remember_speed(model.fingerprint, pairs_per_s)
 
 
 def format_speed(kind: str, fingerprint: str) -> str:
@@ -147,7 +145,7 @@ def _name(fingerprint: str) -> str:
 
 
 def _speeds_file() -> Path:
-    return user_file(os.environ).parent / SPEEDS_FILE
+    return user_file(os.environ).parent / _SPEEDS_FILE
 
 
 def list_forms(spec: str) -> list[str]:
@@ -182,12 +180,7 @@ def _measure(
     spec: str, load: Callable[[str], Embedder], clock: Callable[[], float], *, seconds: float
 ) -> FormSpeed:
     try:
-        embedder = load(spec)
-        embedder.embed([_TEXT])  # the first run of a graph allocates its memory
-        started, count = clock(), 0
-        while (taken := clock() - started) < seconds:
-            embedder.embed([f"{_TEXT}{count + number}" for number in range(_BATCH)])
-            count += _BATCH
+        speed = _texts_per_s(load(spec).embed, _TEXT, seconds=seconds, clock=clock)
     except ModelError as error:
         return FormSpeed(spec, 0.0, str(error))
-    return FormSpeed(spec, count / taken)
+    return FormSpeed(spec, speed)

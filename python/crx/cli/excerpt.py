@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
+from crx import _native
 from crx.cli.visible import visible_text
-from crx.ingest.source_code import is_source_code
 from crx.show.excerpt import (
     LAID_OUT,
     ExcerptRow,
@@ -28,7 +28,7 @@ from crx.types import Passage
 # on what is printed of wiki-fr, by words, on 30 lines of 80 columns: 84.0% of 150 answers, which is
 # +4.0 [.7, 8.0] beside shares of three hits (.5, .35, .25). Elsewhere: wiki-en +2.5 [.0, 5.0] and
 # wiki-vi .0 [-2.0, 2.0] (200 each), contracts +.7 [-2.7, 4.0] (150), wiki-zh -.5 [-1.5, .0] (200).
-SHARES = (0.5, 0.25, 0.2, 0.1, 0.1)
+_SHARES = (0.5, 0.25, 0.2, 0.1, 0.1)
 # Stands after a row before which or after which others are left out.
 _CUT = " ..."
 
@@ -110,7 +110,7 @@ def share_rows(
 ) -> list[list[int]]:
     """Return how many rows each hit of each passage gets of a total; passages may get none.
 
-    The best hits get shares as `SHARES` are, of source code `count_code_rows`. What is left
+    The best hits get shares as `_SHARES` are, of source code `count_code_rows`. What is left
     completes them, then further hits, best first, then the text around them, up to the rows that
     each passage needs.
     """
@@ -131,7 +131,7 @@ def share_rows(
         left -= more
 
     sizes = {hit: _rows_of_hit(passages[hit[0]], hit[1], width) for hit in ranked_hits}
-    for (at, number), share in zip(ranked_hits, SHARES, strict=False):
+    for (at, number), share in zip(ranked_hits, _SHARES, strict=False):
         rows = sizes[at, number]
         if shows_code(passages[at]):
             give(at, number, count_code_rows(rows))
@@ -179,7 +179,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def _whole(passage: Passage, width: int) -> list[ExcerptRow]:
-    lay_out = layout_rows if is_source_code(passage.text) else layout_prose
+    lay_out = layout_rows if _native.is_source_code(passage.text) else layout_prose
     return lay_out([passage.text.strip("\n")], width=width, visible=visible_text)[0]
 
 

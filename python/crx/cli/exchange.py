@@ -13,16 +13,21 @@ from crx.context.exchange import Imported
 from crx.errors import InputError
 from crx.index import handle
 
+# Spans without a chunk that are named one by one; the rest is counted.
+_SPANS_NAMED = 20
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@index_option
-@click.option(
+_root_option = click.option(
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder that the paths in FILE are relative to.  [default: the current folder]",
 )
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@index_option
+@_root_option
 @json_option
 def export_contexts(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> None:
     """Write the contexts of the index to FILE, as JSON lines.
@@ -39,19 +44,10 @@ def export_contexts(*, file: Path, folder: str | None, root: Path | None, as_jso
         print_line(f"{display_path(file)}: {count:,} contexts written")
 
 
-# Spans without a chunk that are named one by one; the rest is counted.
-SPANS_NAMED = 20
-
-
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @index_option
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder that the paths in FILE are relative to.  [default: the current folder]",
-)
+@_root_option
 @json_option
 def import_contexts(*, file: Path, folder: str | None, root: Path | None, as_json: bool) -> int:
     """Give the chunks of the index the contexts in FILE and embed them again.
@@ -66,14 +62,14 @@ def import_contexts(*, file: Path, folder: str | None, root: Path | None, as_jso
     else:
         name = display_path(file)
         print_line(f"{name}: {imported.linked:,} contexts imported{_unchecked(imported)}")
-    for name in imported.unknown_documents[:SPANS_NAMED]:
+    for name in imported.unknown_documents[:_SPANS_NAMED]:
         print_note(f"{name}: not in the index; --root names the folder its path is relative to")
-    for record in imported.unmatched_spans[:SPANS_NAMED]:
+    for record in imported.unmatched_spans[:_SPANS_NAMED]:
         print_note(f"{record.document}: no chunk is {record.start}..{record.end}")
-    for record in imported.differing[:SPANS_NAMED]:
+    for record in imported.differing[:_SPANS_NAMED]:
         print_note(f"{record.document}: the text at {record.start}..{record.end} has changed")
     lists = (imported.unmatched_spans, imported.unknown_documents, imported.differing)
-    unnamed = sum(max(0, len(each) - SPANS_NAMED) for each in lists)
+    unnamed = sum(max(0, len(each) - _SPANS_NAMED) for each in lists)
     if unnamed:
         print_note(f"and {unnamed:,} more; --json lists all")
     return 0 if imported.whole else InputError.exit_code

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shutil
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -16,25 +14,18 @@ from crx import registry
 from crx.cli import COMMANDS, HELP_OPTIONS, INTERRUPTED, cli
 from crx.cli.filters import HELP as FILTERS
 from crx.cli.output import print_line, print_text
-from crx.cli.tables import format_table
+from crx.cli.tables import fit_table, format_table
 from crx.cli.value_completion import beginning
-from crx.config import (
-    ENVIRONMENT,
-    PROJECT_FILE,
-    Description,
-    describe,
-    project_file,
-    user_file,
-)
+from crx.config import ENVIRONMENT, PROJECT_FILE, Description, describe, project_file, user_file
 from crx.errors import UsageError
 from crx.index.nearest_index import FOLDER
 from crx.models.store import search_path
 
 # Columns of the list of settings, whose longest default would make a table far wider.
-SETTINGS_COLUMNS = 80
+_SETTINGS_COLUMNS = 80
 _INDENT = "    "
 # What each exit code means, in a line of a terminal; the site lists the exceptions of each.
-EXIT_CODES = {
+_EXIT_CODES = {
     0: "done, or stopped at the budget that was given",
     1: 'nothing was found, or a bound of "crx eval gate" was missed',
     2: "a command, a setting or a path is wrong, or there is no index",
@@ -47,13 +38,13 @@ EXIT_CODES = {
 }
 
 
-def complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+def _complete_topic(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the topics and commands whose names begin so."""
     return beginning([*TOPICS, *COMMANDS], incomplete)
 
 
 @click.command()
-@click.argument("topic", required=False, shell_complete=complete_topic)
+@click.argument("topic", required=False, shell_complete=_complete_topic)
 def command(*, topic: str | None) -> None:
     """Explain TOPIC, or list the topics.
 
@@ -61,7 +52,7 @@ def command(*, topic: str | None) -> None:
     """
     if topic is None:
         print_line("crx help TOPIC explains:")
-        print_text(_table([[name, about] for name, (about, _) in TOPICS.items()]))
+        print_text(fit_table([[name, about] for name, (about, _) in TOPICS.items()]))
         print_line('and every command, as "crx COMMAND --help" does: ' + ", ".join(COMMANDS))
     elif topic in TOPICS:
         print_text(TOPICS[topic][1]())
@@ -80,7 +71,7 @@ def _print_command(name: str) -> None:
     print_text(found.get_help(click.Context(found, info_name=name, parent=parent)))
 
 
-def settings() -> str:
+def _settings() -> str:
     """Return every setting with its default and meaning."""
     fixed = ", ".join(each.name for each in describe() if each.scope == "index")
     return "\n".join(
@@ -89,7 +80,7 @@ def settings() -> str:
             "",
             *(_describe_setting(each) for each in describe()),
             "",
-            textwrap.fill(f"Fixed when an index is made: {fixed}.", SETTINGS_COLUMNS),
+            textwrap.fill(f"Fixed when an index is made: {fixed}.", _SETTINGS_COLUMNS),
             "An index is opened with its own; variables and files count for new indexes.",
             "",
             "A value is looked up in this order: an option or --set NAME=VALUE; the variable",
@@ -108,21 +99,21 @@ def _describe_setting(setting: Description) -> str:
     return "\n".join(
         (
             textwrap.fill(
-                head, SETTINGS_COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False
+                head, _SETTINGS_COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False
             ),
             textwrap.fill(
-                setting.help, SETTINGS_COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT
+                setting.help, _SETTINGS_COLUMNS, initial_indent=_INDENT, subsequent_indent=_INDENT
             ),
         )
     )
 
 
-def exit_codes() -> str:
+def _exit_codes() -> str:
     """Return every exit code and what it means."""
-    return format_table([[str(code), meaning] for code, meaning in EXIT_CODES.items()])
+    return format_table([[str(code), meaning] for code, meaning in _EXIT_CODES.items()])
 
 
-def files() -> str:
+def _files() -> str:
     """Return the files and folders that crx reads and writes, as they are on this machine."""
     user = user_file(os.environ)
     project = project_file(Path.cwd())
@@ -134,14 +125,14 @@ def files() -> str:
         ["key that seals derived files", str(user.with_name("seal.key"))],
         *([["models" if n == 0 else "", str(folder)] for n, folder in enumerate(search_path())]),
     ]
-    return _table(rows)
+    return fit_table(rows)
 
 
-def models() -> str:
+def _models() -> str:
     """Return how models are named, kind by kind."""
     text = (registry.__doc__ or "").strip()
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
-    table = _table([[cell.strip().replace("`", "") for cell in row] for row in rows])
+    table = fit_table([[cell.strip().replace("`", "") for cell in row] for row in rows])
     return "\n".join(
         [
             "Models are named by specifications:",
@@ -154,28 +145,18 @@ def models() -> str:
     )
 
 
-def environment() -> str:
+def _environment() -> str:
     """Return every environment variable with its meaning."""
     rows = [[each.name, each.help] for each in ENVIRONMENT]
     settings = [[f"CRX_{each.field.upper()}", f"setting {each.name}"] for each in describe()]
-    return _table([*rows, *settings])
-
-
-def filters() -> str:
-    """Return how --where is written."""
-    return FILTERS
+    return fit_table([*rows, *settings])
 
 
 TOPICS: dict[str, tuple[str, Callable[[], str]]] = {
-    "settings": ("every setting, its default and where values come from", settings),
-    "exit-codes": ("what the exit codes mean", exit_codes),
-    "files": ("the files and folders that crx uses", files),
-    "models": ("how embedders, rerankers and language models are named", models),
-    "environment": ("the environment variables", environment),
-    "filters": ("how --where is written", filters),
+    "settings": ("every setting, its default and where values come from", _settings),
+    "exit-codes": ("what the exit codes mean", _exit_codes),
+    "files": ("the files and folders that crx uses", _files),
+    "models": ("how embedders, rerankers and language models are named", _models),
+    "environment": ("the environment variables", _environment),
+    "filters": ("how --where is written", lambda: FILTERS),
 }
-
-
-def _table(rows: list[list[str]]) -> str:
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    return format_table(rows, width=width)

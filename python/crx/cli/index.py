@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from crx.ingest.report import Report
 
 # Failed inputs that are named one by one; the rest is counted.
-FAILURES_NAMED = 20
+_FAILURES_NAMED = 20
 
 
 @click.command()
@@ -229,9 +229,9 @@ def _similar_name(path: Path) -> str:
 
 def name_failures(report: Report) -> None:
     """Print the first inputs that failed, with their reasons, and how many more there are."""
-    for failure in report.failures[:FAILURES_NAMED]:
+    for failure in report.failures[:_FAILURES_NAMED]:
         print_note(f"{display_path(failure.uri)}: {failure.reason}")
-    unnamed = len(report.failures) - FAILURES_NAMED
+    unnamed = len(report.failures) - _FAILURES_NAMED
     if unnamed > 0:
         print_note(f'and {unnamed} more failed; "crx status" lists them')
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import click
 
@@ -23,7 +22,8 @@ def command(*, as_json: bool) -> int:
     counted: dict[str, int] = {}
     for path in read_own_indexes(os.environ):
         try:
-            counted[str(path)] = _count_documents(path)
+            with open_reader(path) as index:
+                counted[str(path)] = index.store.stats()["documents"]
         except CrxError as error:
             print_note(str(error))
     if as_json:
@@ -34,8 +34,3 @@ def command(*, as_json: bool) -> int:
     else:
         print_note('no index yet; "crx index PATH" makes one')
     return 0 if counted else 1
-
-
-def _count_documents(path: Path) -> int:
-    with open_reader(path) as index:
-        return index.store.stats()["documents"]

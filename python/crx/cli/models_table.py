@@ -10,7 +10,7 @@ from crx.cli.embedder_speed import estimate_speed, format_speed
 from crx.cli.output import print_line, print_note, print_text
 from crx.cli.tables import format_table
 from crx.labels import format_size
-from crx.models import ModelCard
+from crx.models.card import ModelCard
 from crx.models.elsewhere import OtherModel
 from crx.models.hub_address import SCHEME
 from crx.models.known import KnownModel
@@ -95,7 +95,7 @@ def pin_object(pin: PinnedWheel) -> dict[str, object]:
     }
 
 
-def format_languages(codes: Sequence[str]) -> str:
+def _format_languages(codes: Sequence[str]) -> str:
     """Return a few codes, or how many there are; "" for a model that declares none."""
     return " ".join(codes) if len(codes) <= 3 else str(len(codes))
 
@@ -109,7 +109,7 @@ def _row(card: ModelCard, folder: Path) -> list[str]:
         card.precision,
         format_size(_bytes(folder, card)),
         card.licence or UNKNOWN,
-        format_languages(card.languages),
+        _format_languages(card.languages),
         _speed(card),
         str(folder),
     ]
@@ -121,7 +121,7 @@ def _other_row(model: OtherModel) -> list[str]:
         model.kind,
         format_size(model.size_bytes),
         model.licence or UNKNOWN,
-        format_languages(model.languages),
+        _format_languages(model.languages),
         model.use,
     ]
 
@@ -133,7 +133,7 @@ def _pin_row(pin: PinnedWheel) -> list[str]:
         pin.purpose,
         format_size(pin.size_bytes),
         pin.licence,
-        format_languages(pin.languages),
+        _format_languages(pin.languages),
         pin.release,
     ]
 

@@ -15,43 +15,34 @@ from crx.errors import UsageError
 from crx.index.nearest_index import nearest_index
 from crx.plugins import is_engine_address
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-Decorator = Callable[[Command], Command]
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _FILE = click.Path(path_type=Path)
 
 
-def index_option(command: Command) -> Command:
-    """Add --index."""
-    return click.option(
-        "--index",
-        "folder",
-        metavar="DIR",
-        help="Index folder; to search, also the URL of a database.  [default: CRX_INDEX, else the "
-        "nearest .crx here or above]",
-    )(command)
+index_option = click.option(
+    "--index",
+    "folder",
+    metavar="DIR",
+    help="Index folder; to search, also the URL of a database.  [default: CRX_INDEX, else the "
+    "nearest .crx here or above]",
+)
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print the answer as one JSON value."
+)
+
+set_option = click.option(
+    "--set",
+    "assignments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    shell_complete=complete_assignment,
+    help='Use another value of a setting in this run; repeatable. "crx config" lists them.',
+)
 
 
-def json_option(command: Command) -> Command:
-    """Add --json."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print the answer as one JSON value."
-    )(command)
-
-
-def set_option(command: Command) -> Command:
-    """Add --set."""
-    return click.option(
-        "--set",
-        "assignments",
-        metavar="NAME=VALUE",
-        multiple=True,
-        shell_complete=complete_assignment,
-        help='Use another value of a setting in this run; repeatable. "crx config" lists them.',
-    )(command)
-
-
-def progress_options(command: Command) -> Command:
+def progress_options(command: _Command) -> _Command:
     """Add --progress and -q."""
     quiet = click.option("-q", "--quiet", "progress", flag_value="none", help="Show no progress.")
     form = click.option(
@@ -64,26 +55,21 @@ def progress_options(command: Command) -> Command:
     return form(quiet(command))
 
 
-def k_option(command: Command) -> Command:
-    """Add -k."""
-    return click.option(
-        "-k", type=int, metavar="N", help="Chunks to find.  [default: the setting k, 20]"
-    )(command)
+k_option = click.option(
+    "-k", type=int, metavar="N", help="Chunks to find.  [default: the setting k, 20]"
+)
+
+where_option = click.option(
+    "--where",
+    "conditions",
+    metavar="FIELD=VALUE",
+    multiple=True,
+    help="Search only documents that match, as in lang=en or path=docs; repeatable, all must "
+    'hold. "crx help filters" explains them.  [default: all documents]',
+)
 
 
-def where_option(command: Command) -> Command:
-    """Add --where."""
-    return click.option(
-        "--where",
-        "conditions",
-        metavar="FIELD=VALUE",
-        multiple=True,
-        help="Search only documents that match, as in lang=en or path=docs; repeatable, all must "
-        'hold. "crx help filters" explains them.  [default: all documents]',
-    )(command)
-
-
-def time_options(command: Command) -> Command:
+def time_options(command: _Command) -> _Command:
     """Add --since and --before."""
     since = click.option(
         "--since",
@@ -101,27 +87,22 @@ def time_options(command: Command) -> Command:
     return since(before(command))
 
 
-def answer_window_option(command: Command) -> Command:
-    """Add --window for commands that quote passages in a prompt."""
-    return click.option(
-        "--window",
-        metavar="auto|grow|N",
-        help='How chunks grow to passages, as in "crx search".  [default: auto]',
-    )(command)
+answer_window_option = click.option(
+    "--window",
+    metavar="auto|grow|N",
+    help='How chunks grow to passages, as in "crx search".  [default: auto]',
+)
+
+embedder_option = click.option(
+    "--embedder",
+    metavar="SPEC",
+    shell_complete=complete_model,
+    help="Embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone. "
+    "Fixed when the index is made.  [default: the setting embedder, e5@int8]",
+)
 
 
-def embedder_option(command: Command) -> Command:
-    """Add --embedder."""
-    return click.option(
-        "--embedder",
-        metavar="SPEC",
-        shell_complete=complete_model,
-        help="Embedder: a model's name, onnx:FOLDER, st:FOLDER, hashed, or none for BM25 alone. "
-        "Fixed when the index is made.  [default: the setting embedder, e5@int8]",
-    )(command)
-
-
-def workers_options(command: Command) -> Command:
+def workers_options(command: _Command) -> _Command:
     """Add --workers and --on."""
     workers = click.option(
         "--workers",
@@ -141,7 +122,7 @@ def workers_options(command: Command) -> Command:
     return workers(on(command))
 
 
-def context_workers_options(command: Command) -> Command:
+def context_workers_options(command: _Command) -> _Command:
     """Add --workers and --on for the workers that write contexts."""
     workers = click.option(
         "--workers",
@@ -162,17 +143,15 @@ def context_workers_options(command: Command) -> Command:
     return workers(on(command))
 
 
-def exclude_option(command: Command) -> Command:
-    """Add --exclude."""
-    return click.option(
-        "--exclude",
-        metavar="GLOB",
-        multiple=True,
-        help="Leave out files that match, by the rules of .gitignore; repeatable.",
-    )(command)
+exclude_option = click.option(
+    "--exclude",
+    metavar="GLOB",
+    multiple=True,
+    help="Leave out files that match, by the rules of .gitignore; repeatable.",
+)
 
 
-def prompt_options(command: Command) -> Command:
+def prompt_options(command: _Command) -> _Command:
     """Add --prompt and --glossary for what a model reads when it writes contexts."""
     prompt = click.option(
         "--prompt",

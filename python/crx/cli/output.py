@@ -23,7 +23,7 @@ from crx.show.notes import choose_notes
 _URL_CHARACTERS = "%/:=&?~#+!$,;'@()*[]"
 
 
-class Styled(NamedTuple):
+class _Styled(NamedTuple):
     """A text with the style in which a terminal shows it, and the URL it is linked to."""
 
     text: str
@@ -36,27 +36,27 @@ class Styled(NamedTuple):
         return self.text
 
 
-Text = str | Styled
+Text = str | _Styled
 
 
-def bold(text: str, *, url: str = "") -> Styled:
+def bold(text: str, *, url: str = "") -> _Styled:
     """Return the text in bold, linked to a URL if one is given."""
-    return Styled(text, bold=True, url=url)
+    return _Styled(text, bold=True, url=url)
 
 
-def linked(text: str, url: str) -> Styled:
+def linked(text: str, url: str) -> _Styled:
     """Return the text linked to a URL, "" for none; see `crx.cli.links`."""
-    return Styled(text, url=url)
+    return _Styled(text, url=url)
 
 
-def dim(text: str) -> Styled:
+def dim(text: str) -> _Styled:
     """Return the text in a fainter color."""
-    return Styled(text, dim=True)
+    return _Styled(text, dim=True)
 
 
-def colored(text: str, color: str) -> Styled:
+def colored(text: str, color: str) -> _Styled:
     """Return the text in one of the terminal's eight colors."""
-    return Styled(text, color=color)
+    return _Styled(text, color=color)
 
 
 def print_line(*parts: Text) -> None:
@@ -82,12 +82,7 @@ def print_aside(text: str) -> None:
 def print_note(text: str) -> None:
     """Print one line on stderr, under the program's name."""
     # Not `err=True`, which writes past the bar that a run shows there.
-    click.echo(format_note(text), file=sys.stderr)
-
-
-def format_note(text: str) -> str:
-    """Return one line under the program's name."""
-    return f"crx: {visible_line(text)}"
+    click.echo(f"crx: {visible_line(text)}", file=sys.stderr)
 
 
 class NotePrinter:
@@ -155,12 +150,12 @@ def display_path(path: str | os.PathLike[str], *, folder: str = ".") -> str:
 def format_line(parts: Sequence[Text], *, is_styled: bool) -> str:
     """Return parts as one line, in their styles or without; a newline in them is made visible."""
     return "".join(
-        _styled(part) if is_styled and isinstance(part, Styled) else visible_line(str(part))
+        _styled(part) if is_styled and isinstance(part, _Styled) else visible_line(str(part))
         for part in parts
     )
 
 
-def _styled(part: Styled) -> str:
+def _styled(part: _Styled) -> str:
     text = visible_line(part.text)
     if not text:
         return text

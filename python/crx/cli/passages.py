@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-import click
-
-from crx.cli.excerpt import (
-    Body,
-    best_row,
-    count_rows,
-    excerpt,
-    prefix,
-    share_rows,
-    whole_lines,
-)
+from crx.cli.excerpt import Body, best_row, count_rows, excerpt, prefix, share_rows, whole_lines
 from crx.cli.output import Text, bold, dim, display_path, format_line
-from crx.cli.screen import Screen, own_screen
+from crx.cli.screen import Screen
 from crx.cli.visible import visible_line
 from crx.show.copies import Copies, copy_uris
 from crx.show.excerpt import columns, split_matches
@@ -31,7 +21,7 @@ GENERATED_CONTEXT = "context (generated)"
 # Passages that are printed unless another number is asked for.
 SHOWN = 5
 # Passages that are printed however long their location is.
-WITH_TEXT = 3
+_WITH_TEXT = 3
 
 _INDENT = "   "
 # The line above passages that score much lower than the best.
@@ -45,13 +35,6 @@ _PROMPT_LINES = 1
 _HINT_COLUMNS = 26
 
 
-def print_passages(found: Sequence[Copies[Passage]], *, query: str) -> None:
-    """Print passages, best first, cut to the screen."""
-    screen = own_screen()
-    for line in layout_passages(choose_shown(found, screen), query=query, screen=screen)[0]:
-        click.echo(line)
-
-
 def choose_shown(found: Sequence[Copies[Passage]], screen: Screen) -> Sequence[Copies[Passage]]:
     """Return the best passages that are printed unless a number is asked for.
 
@@ -62,7 +45,7 @@ def choose_shown(found: Sequence[Copies[Passage]], screen: Screen) -> Sequence[C
     return [
         each
         for rank, each in enumerate(shown, start=1)
-        if rank <= WITH_TEXT or columns(_heading(rank, each.passage, screen)) <= screen.columns
+        if rank <= _WITH_TEXT or columns(_heading(rank, each.passage, screen)) <= screen.columns
     ]
 
 
@@ -139,7 +122,7 @@ def layout_passages(
                 write(dim(f"{_INDENT}also in {where}"))
         if explain:
             for hit in passage.hits:
-                write(dim(f"{_INDENT}{explanation(hit)}"))
+                write(dim(f"{_INDENT}{_explanation(hit)}"))
         if spaced and at < near:
             write()
         cut = cut or bool(body.left) or not body.lines
@@ -260,7 +243,7 @@ def _position(passage: Passage | Citation) -> str:
     return line + passage.fragment
 
 
-def explanation(hit: Hit) -> str:
+def _explanation(hit: Hit) -> str:
     """Return the rank and score of a hit in each stage, its outline and context, in one line."""
     stages = ", ".join(
         f"{name} {stage.rank} ({stage.score:.3f})" for name, stage in hit.stages.items()

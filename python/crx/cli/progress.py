@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 Form = Literal["auto", "bar", "plain", "json", "none"]
 FORMS: tuple[Form, ...] = ("auto", "bar", "plain", "json", "none")
 # A line for each file, which only a build can print.
-BuildForm = Form | Literal["files"]
-Now = TypeVar("Now", "Progress", "ContextProgress")
-Item = TypeVar("Item")
+_BuildForm = Form | Literal["files"]
+_Now = TypeVar("_Now", "Progress", "ContextProgress")
+_Item = TypeVar("_Item")
 
 # Seconds between two lines.
 PLAIN_EVERY_S = 5.0
 JSON_EVERY_S = 1.0
 # Seconds over which the speed is measured: longer than the embedding of one queue of chunks, so
 # that the reading between two queues counts.
-SPEED_OVER_S = 60.0
+_SPEED_OVER_S = 60.0
 # Seconds before a remaining time is worth showing.
-SETTLED_AFTER_S = 3.0
+_SETTLED_AFTER_S = 3.0
 
 
-class View(NamedTuple):
+class _View(NamedTuple):
     """One moment of a run as it is shown: chunks done of `total`, seconds left, the rest of it."""
 
     done: int
@@ -54,16 +54,16 @@ class Clock:
         if self._seen and done < self._seen[-1][1]:
             self._seen.clear()  # the next step of the run, with a speed of its own
         self._seen.append((moment, done))
-        while len(self._seen) > 2 and moment - self._seen[0][0] > SPEED_OVER_S:
+        while len(self._seen) > 2 and moment - self._seen[0][0] > _SPEED_OVER_S:
             self._seen.popleft()
         began, then = self._seen[0]
-        if moment - began < SETTLED_AFTER_S or done <= then:
+        if moment - began < _SETTLED_AFTER_S or done <= then:
             return None
         return (moment - began) / (done - then) * (total - done)
 
 
 def show_build(
-    form: BuildForm = "auto", *, as_json: bool = False
+    form: _BuildForm = "auto", *, as_json: bool = False
 ) -> AbstractContextManager[Callable[[Progress], None]]:
     """Show the progress of a build on stderr, in the given form.
 
@@ -97,7 +97,7 @@ def show_contexts(
     return _show(form, contexts_view, as_json=as_json)
 
 
-def build_view(now: Progress, clock: Clock) -> View:
+def build_view(now: Progress, clock: Clock) -> _View:
     """Return one moment of a build: chunks read, then chunks embedded, of those there will be."""
     left = clock.seconds_left(now.chunks_done, now.chunks_total)
     reading = now.documents < now.found
@@ -110,10 +110,10 @@ def build_view(now: Progress, clock: Clock) -> View:
         parts.append(f"{now.documents:,} of {now.found:,} files read")
     if now.failed:
         parts.append(f"{now.failed:,} failed")
-    return View(now.chunks_done, now.chunks_total, ", ".join(parts))
+    return _View(now.chunks_done, now.chunks_total, ", ".join(parts))
 
 
-def contexts_view(now: ContextProgress) -> View:
+def contexts_view(now: ContextProgress) -> _View:
     """Return one moment of a run that makes contexts."""
     parts = [f"{now.done:,} of {now.total:,} contexts"]
     if now.seconds_left is not None:
@@ -123,7 +123,7 @@ def contexts_view(now: ContextProgress) -> View:
         parts.append(f"{now.tokens_reused:,} tokens reused")
     if now.usage and now.usage.dollars is not None:
         parts.append(f"${now.usage.dollars:.2f}")
-    return View(now.done, now.total, ", ".join(parts))
+    return _View(now.done, now.total, ", ".join(parts))
 
 
 def format_duration(seconds: float) -> str:
@@ -136,8 +136,8 @@ def format_duration(seconds: float) -> str:
 
 @contextmanager
 def _show(
-    form: Form, view: Callable[[Now], View], *, as_json: bool
-) -> Iterator[Callable[[Now], None]]:
+    form: Form, view: Callable[[_Now], _View], *, as_json: bool
+) -> Iterator[Callable[[_Now], None]]:
     if form == "auto":
         form = "bar" if sys.stderr.isatty() else "json" if as_json else "plain"
     if form == "none":
@@ -155,15 +155,15 @@ def _show(
         yield lambda now: print_view(view(now))
 
 
-def _print_view(view: View) -> None:
+def _print_view(view: _View) -> None:
     print_note(view.text)
 
 
-def _every(seconds: float, show: Callable[[Item], None]) -> Callable[[Item], None]:
+def _every(seconds: float, show: Callable[[_Item], None]) -> Callable[[_Item], None]:
     """Return a function that shows what it is given, but not more often than that."""
     last = time.monotonic()
 
-    def limited(item: Item) -> None:
+    def limited(item: _Item) -> None:
         nonlocal last
         if time.monotonic() - last >= seconds:
             last = time.monotonic()

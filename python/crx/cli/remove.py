@@ -39,17 +39,14 @@ def command(*, names: tuple[str, ...], folder: str | None, as_json: bool) -> int
     for name, count in removed.items():
         if not count:
             print_note(f'{name}: nothing in the index; "crx status --documents" lists what is')
+    take_back = ["crx", "index", *(["--index", folder] if folder else [])]
     for name, roots in left_out.items():
         taking_back = " && ".join(
-            shlex.join(["crx", "index", *_index_option(folder), *arguments])
+            shlex.join([*take_back, *arguments])
             for arguments in (list(map(_root_arguments, roots)) or [[_as_path(name)]])
         )
         print_note(f'{name}: left out from now on; "{taking_back}" takes it back')
     return 0 if total else 1
-
-
-def _index_option(folder: str | None) -> list[str]:
-    return ["--index", folder] if folder else []
 
 
 def _root_arguments(root: Root) -> list[str]:

@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from crx.index.reader import IndexReader
     from crx.retrieve.request import SearchRequest, Where
 
-Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
+_Format = Literal["text", "json", "jsonl", "vimgrep", "locations", "files"]
 # What takes longest of a search for words, of which the last is typed only in part.
 _TYPING_LEAVES_OUT = ("spelling", "copies")
 # Kinds of notes that are printed before what is found.
 _BEFORE = ("query", "near")
-FORMATS: tuple[Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", "files")
+FORMATS: tuple[_Format, ...] = ("text", "json", "jsonl", "vimgrep", "locations", "files")
 
 
 @click.command()
@@ -202,7 +202,7 @@ def command(
     explain: bool,
     no_server: bool,
     assignments: tuple[str, ...],
-    form: Format,
+    form: _Format,
 ) -> int:
     """Print the passages that answer QUERY, best first; its words need no quotes.
 
@@ -304,7 +304,7 @@ def command(
         limit = len(result.passages) if more and count is None else count
         printed = _print(screen, shown, result, count=limit, full=full, explain=explain, notes=told)
     elif form == "json":
-        click.echo(to_json(as_object(query, result, count=count), indent=True))
+        click.echo(to_json(_as_object(query, result, count=count), indent=True))
     elif form == "jsonl":
         for passage in result.passages[:count]:
             click.echo(to_json(asdict(passage)))
@@ -330,7 +330,7 @@ def _print_files(
     query: str,
     result: Result,
     *,
-    form: Format,
+    form: _Format,
     count: int | None,
     more: bool,
     pattern: QueryPattern | None,
@@ -423,9 +423,7 @@ def _search_served(
         return None
     try:
         ask_server = load_shipped("crx.served", "search")
-    except (
-        UsageError
-    ):  # whoever serves the index has what that takes, and this installation has not
+    except UsageError:  # who serves the index has what that takes, this installation has not
         return None
     found: Result | None = ask_server(
         sockets, {"query": query, **arguments}, index=index_path, resolved=resolve(settings)
@@ -433,7 +431,7 @@ def _search_served(
     return found
 
 
-def as_object(query: str, result: Result, *, count: int | None = None) -> dict[str, object]:
+def _as_object(query: str, result: Result, *, count: int | None = None) -> dict[str, object]:
     """Return a result as plain objects; with a count, so many of its passages."""
     return {
         "query": query,

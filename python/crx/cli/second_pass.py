@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 from crx.cli.output import print_note
 from crx.cli.progress import format_duration
 from crx.errors import CrxError
+from crx.ingest.file_pass import rows_by_file
+from crx.labels import count_label
 
 if TYPE_CHECKING:
     from crx.index.handle import Index
     from crx.ingest.report import Progress
 
 # Pending chunks from which the speed of an embedder is worth a probe: fewer take seconds.
-MIN_FOR_PROBE = 128
+_MIN_FOR_PROBE = 128
 # Seconds that the second pass takes at least before it is announced.
-MIN_ANNOUNCED_S = 5.0
+_MIN_ANNOUNCED_S = 5.0
 
 NEXT_STEP = '"crx embed" goes on'
 
@@ -30,7 +32,6 @@ class SecondPass:
         self._index = index
         self._quiet = quiet
         self._started = time.monotonic()
-        self._files = 0
         # Chunks that had their vector before; those of this pass.
         self._before = 0
         self._done = self._total = 0
@@ -43,23 +44,22 @@ class SecondPass:
             if progress.step == "embed":
                 self._done, self._total = progress.chunks_done, progress.chunks_total
                 if not self._begun:
-                    self._begin()
-            self._files = progress.found
+                    self._begin(is_build=bool(progress.found))
             show(progress)
 
         return note
 
-    def _begin(self) -> None:
-        """Say that words can be searched, and how long the vectors take, unless it is soon."""
+    def _begin(self, *, is_build: bool) -> None:
+        """Say what a build made searchable, and how long the vectors take, unless it is soon."""
         self._begun = True
         self._before = max(0, self._index.store.stats()["chunks"] - self._total)
         taken = time.monotonic() - self._started
-        if self._quiet or not self._files:
+        if self._quiet or not is_build:
             return
         pending = self._total - self._done
-        if line := describe_vectors(self._index, probe=pending >= MIN_FOR_PROBE):
-            files = f"{self._files:,} files can be searched by words ({taken:.1f} s)"
-            print_note(f"{files}; {line}")
+        if line := describe_vectors(self._index, probe=pending >= _MIN_FOR_PROBE):
+            files = count_label(len(rows_by_file(self._index.store.documents())), "file")
+            print_note(f"{files} can be searched by words ({taken:.1f} s); {line}")
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -86,6 +86,6 @@ def describe_vectors(index: Index, *, probe: bool) -> str:
     from crx.cli.embedder_speed import estimate_seconds  # most passes embed nothing
 
     seconds = estimate_seconds(index.embedder, index.store.stats(), probe=probe)
-    if seconds is None or seconds < MIN_ANNOUNCED_S:
+    if seconds is None or seconds < _MIN_ANNOUNCED_S:
         return ""
     return f"vectors: about {format_duration(seconds)} on this machine"

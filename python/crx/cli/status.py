@@ -29,7 +29,7 @@ from crx.retrieve.query_language import EMBEDDER_LANGUAGES
 from crx.services.pending_jobs import PENDING_JOBS, read_pending_jobs
 from crx.types import Status
 
-MAX_LANGUAGES_SHOWN = 8
+_MAX_LANGUAGES_SHOWN = 8
 
 
 @click.command()
@@ -202,17 +202,10 @@ def _describe_vectors(status: Status) -> str:
 
 
 def _built_with(status: Status) -> list[list[str]]:
-    hidden = (
-        ORIGINS,
-        PENDING_JOBS,
-        BASE,
-        UNFINISHED_COPY,
-        EMBEDDER_LANGUAGES,
-        *SETTINGS_OF_ROOTS,
-    )
+    hidden = (ORIGINS, PENDING_JOBS, BASE, UNFINISHED_COPY, EMBEDDER_LANGUAGES, *SETTINGS_OF_ROOTS)
     built = [[name, value] for name, value in status.settings.items() if name not in hidden]
     if languages := status.settings.get(EMBEDDER_LANGUAGES, "").split():
-        few = len(languages) <= MAX_LANGUAGES_SHOWN
+        few = len(languages) <= _MAX_LANGUAGES_SHOWN
         shown = ", ".join(languages) if few else f"{len(languages)} languages"
         built.append(["the embedder reads", shown])
     built += [["contexts by", origin.fingerprint] for origin in read_origins(status.settings)]

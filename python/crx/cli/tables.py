@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from crx.cli.visible import visible_line
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 # Columns of a table whose text wraps are not made narrower than this.
 _NARROWEST = 20
@@ -30,7 +28,11 @@ def format_table(
     made = table.Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for at, each in enumerate(widths):
         last = at == len(widths) - 1
-        _add_column(made, width=None if last and wraps else each, right=at in right)
+        made.add_column(
+            width=None if last and wraps else each,
+            justify="right" if at in right else "left",
+            overflow="fold",
+        )
     for row in cells:
         made.add_row(*row)
     # Plain text, as wide as it is: colors and the width of a terminal are not rich's concern here.
@@ -40,5 +42,7 @@ def format_table(
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def _add_column(table: Table, *, width: int | None, right: bool) -> None:
-    table.add_column(width=width, justify="right" if right else "left", overflow="fold")
+def fit_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as columns, of which the last wraps within the width of a terminal."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return format_table(rows, width=width)

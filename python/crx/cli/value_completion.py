@@ -25,7 +25,7 @@ def complete_assignment(_: click.Context, __: click.Parameter, incomplete: str) 
 def complete_model(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """Return the installed models whose names start with the input."""
     # Imported here: every command has completions, and few list models.
-    from crx.models import list_models
+    from crx.models.store import list_models
 
     return beginning(list_models(), incomplete)
 

@@ -18,7 +18,7 @@ from crx.config.trust import record_of
 from crx.errors import NoRoom, Untrusted
 
 
-def is_allowed(location: str, act: str, *, environ: Mapping[str, str] = os.environ) -> bool:
+def _is_allowed(location: str, act: str, *, environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether the user has allowed an act to the index at a full path or a URL."""
     return _record(location, act, environ).is_file()
 
@@ -37,7 +37,7 @@ def allow(location: str, acts: Iterable[str], *, environ: Mapping[str, str] = os
 
 def allow_copy(source: str, target: str, acts: Iterable[str]) -> None:
     """Allow a copy of an index, with another path, those of its acts that the index is allowed."""
-    allow(target, [act for act in acts if is_allowed(source, act)])
+    allow(target, [act for act in acts if _is_allowed(source, act)])
 
 
 def forbid(location: str, acts: Iterable[str], *, environ: Mapping[str, str] = os.environ) -> bool:
@@ -54,7 +54,7 @@ def require_allowed(
 ) -> None:
     """Raise `Untrusted` with the first act that is not on record."""
     for act in acts:
-        if not is_allowed(location, act, environ=environ):
+        if not _is_allowed(location, act, environ=environ):
             raise Untrusted(
                 f"{location}: asks to {act}, which you have not allowed it: an index from "
                 f'elsewhere acts on nothing outside its folder; "crx trust {location}" allows it '

@@ -40,12 +40,7 @@ def to_chunk(row: _native.ChunkRow) -> Chunk:
 
 
 def link_context(
-    store: _native.Store,
-    row: _native.ChunkRow,
-    key: bytes,
-    context: Context,
-    *,
-    embedder: Embedder,
+    store: _native.Store, row: _native.ChunkRow, key: bytes, context: Context, *, embedder: Embedder
 ) -> None:
     """Link a chunk to the stored context under `key`, and to the vector of both together."""
     prefix = embedding_prefix(row.outline, context.text)
@@ -127,7 +122,6 @@ class ContextPool(Protocol):
     @property
     def usage(self) -> ComputeUsage | None:
         """The computation of all processes so far, None if their contextualizer counts none."""
-        ...
 
     def situate(
         self, asked: Iterable[tuple[Request, DocumentTask]]
@@ -137,4 +131,3 @@ class ContextPool(Protocol):
         What is asked is taken in its order, as soon as there is room for it. Raises `ModelError`
         if the model cannot continue. The processes end with the generator.
         """
-        ...

@@ -33,13 +33,7 @@ from crx.ingest.report import Failure
 from crx.ingest.split import split
 from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.ingest.write import chunk_budget
-from crx.protocols import (
-    Annotated,
-    Contextualizer,
-    CostEstimator,
-    Embedder,
-    TimeEstimator,
-)
+from crx.protocols import Annotated, Contextualizer, CostEstimator, Embedder, TimeEstimator
 from crx.services.service_usage import Estimate
 from crx.types import Chunk, Document
 
@@ -49,7 +43,7 @@ _PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class _Trial:
     """Result of a trial run: its contexts, by `Context.outcome`, and the seconds they took."""
 
     made: Mapping[str, int]
@@ -84,7 +78,7 @@ def _try_contextualizer(
     seconds: float,
     embedder: Embedder,
     together: bool,
-) -> Trial:
+) -> _Trial:
     """Give the documents contexts for about `seconds` seconds, short documents first.
 
     A slow model then finishes some answers soon, and a fast one reaches all documents. With
@@ -124,7 +118,7 @@ def _try_contextualizer(
                     break
         finally:
             store.close()
-    return Trial(dict(made), spent)
+    return _Trial(dict(made), spent)
 
 
 # Shares of the probe's seconds; the outline takes the rest.
@@ -152,7 +146,7 @@ class CostModel:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceTime:
+class _SourceTime:
     """A source of contexts and its seconds for all chunks, embedding not included."""
 
     name: str
@@ -175,7 +169,7 @@ class Plan:
     tokens: int
     reading_seconds: float
     embedding_seconds: float
-    rungs: tuple[SourceTime, ...]
+    rungs: tuple[_SourceTime, ...]
     priced: str
     estimate: Estimate | None
     service_seconds: float | None
@@ -223,7 +217,7 @@ def plan(
     texts, failures = _read(paths, cut, exclude, max_file_mb)
     reading = time.monotonic() - started
     sample = _sample(texts)
-    rungs = [SourceTime("outline", _outline_seconds(sample, texts))]
+    rungs = [_SourceTime("outline", _outline_seconds(sample, texts))]
     made: Mapping[str, int] = {}
     if contextualizer is not None:
         width = contextualizer.width if isinstance(contextualizer, TimeEstimator) else 1
@@ -236,7 +230,7 @@ def plan(
         )
         made = trial.made
         took = _model_seconds(costs.source, contextualizer, trial, texts)
-        rungs.append(SourceTime(costs.source, took))
+        rungs.append(_SourceTime(costs.source, took))
     estimate = costs.pricing.estimate_cost(texts) if costs.pricing else None
     asked = estimate.usage.requests if estimate else 0
     return Plan(
@@ -255,7 +249,7 @@ def plan(
     )
 
 
-Texts = Sequence[tuple[Document, Sequence[Chunk]]]
+_Texts = Sequence[tuple[Document, Sequence[Chunk]]]
 
 
 def _read(
@@ -284,7 +278,7 @@ def _read(
     return texts, failures
 
 
-def _sample(texts: Texts) -> list[tuple[Document, list[Chunk]]]:
+def _sample(texts: _Texts) -> list[tuple[Document, list[Chunk]]]:
     """Return the beginnings of some documents, spread evenly, cut at the end of a chunk."""
     step = max(1, len(texts) // _SAMPLE_DOCUMENTS)
     sample = []
@@ -297,7 +291,7 @@ def _sample(texts: Texts) -> list[tuple[Document, list[Chunk]]]:
     return sample
 
 
-def _pieces(texts: Texts, n: int) -> list[Document]:
+def _pieces(texts: _Texts, n: int) -> list[Document]:
     """Return documents of a few chunks each, from `n` positions that are spread evenly."""
     positions = [(document, chunks, at) for document, chunks in texts for at in range(len(chunks))]
     pieces = []
@@ -311,14 +305,14 @@ def _pieces(texts: Texts, n: int) -> list[Document]:
     return pieces
 
 
-def _outline_seconds(sample: Texts, texts: Texts) -> float:
+def _outline_seconds(sample: _Texts, texts: _Texts) -> float:
     started = time.monotonic()
     for document, chunks in sample:
         outline(document, chunks)
     return (time.monotonic() - started) * _share(_chars(texts), _chars(sample))
 
 
-def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds: float) -> float:
+def _embedding_seconds(embedder: Embedder, sample: _Texts, texts: _Texts, seconds: float) -> float:
     """Return the seconds of all chunks, by tokens, from as much of the sample as time allows."""
     situated = [
         (Situated(embedding_prefix(head, ""), chunk.text), chunk)
@@ -341,7 +335,7 @@ def _embedding_seconds(embedder: Embedder, sample: Texts, texts: Texts, seconds:
 
 
 def _model_seconds(
-    source: str, contextualizer: Contextualizer, trial: Trial, texts: Texts
+    source: str, contextualizer: Contextualizer, trial: _Trial, texts: _Texts
 ) -> float:
     """Return the seconds of the contexts of all chunks, from a trial on the sample."""
     chunks = sum(len(chunks) for _, chunks in texts)
@@ -356,11 +350,11 @@ def _model_seconds(
     return computing + overhead * chunks
 
 
-def _tokens(texts: Texts) -> int:
+def _tokens(texts: _Texts) -> int:
     return sum(c.token_end - c.token_start for _, chunks in texts for c in chunks)
 
 
-def _chars(texts: Texts) -> int:
+def _chars(texts: _Texts) -> int:
     return sum(len(document.text) for document, _ in texts)
 
 

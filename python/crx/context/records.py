@@ -24,7 +24,7 @@ from crx.context.controls import has_controls
 from crx.errors import InputError, NoRoom, SystemFailure, UsageError
 from crx.types import Chunk, Context, Document
 
-Name = Literal["doc_id", "path"]
+_Name = Literal["doc_id", "path"]
 
 _DIGEST = re.compile(r"([0-9a-fA-F]{64})?")
 
@@ -41,7 +41,7 @@ class Record:
     end: int
     context: str
     generator: str = ""
-    named_by: Name = "doc_id"
+    named_by: _Name = "doc_id"
     sha256: str = ""
 
     def differs(self, text: str) -> bool:
@@ -71,7 +71,7 @@ def path_below(folder: Path, name: str) -> str:
     return Path(os.path.normpath(folder / name)).as_posix()
 
 
-def name_kind(document: Document) -> Name:
+def name_kind(document: Document) -> _Name:
     """Return how records name a document: by path if it is a file."""
     return "path" if document.metadata.get("path") == document.uri else "doc_id"
 
@@ -121,7 +121,7 @@ def write_contexts(path: str | os.PathLike[str], records: Iterable[Record]) -> i
         ) as aside:
             try:
                 for record in records:
-                    aside.write(_line(record))
+                    aside.write(orjson.dumps(to_fields(record), option=orjson.OPT_APPEND_NEWLINE))
                     count += 1
                 aside.flush()
                 os.fsync(aside.fileno())
@@ -191,7 +191,7 @@ def to_record(fields: Mapping[str, object]) -> Record:
     )
 
 
-def _name(fields: Mapping[str, object]) -> Name:
+def _name(fields: Mapping[str, object]) -> _Name:
     if ("doc_id" in fields) == ("path" in fields):
         raise ValueError('needs one of "doc_id" and "path"')
     return "doc_id" if "doc_id" in fields else "path"
@@ -230,10 +230,6 @@ def to_fields(record: Record) -> dict[str, str | int]:
     return fields | ({"sha256": record.sha256} if record.sha256 else {})
 
 
-def _line(record: Record) -> bytes:
-    return orjson.dumps(to_fields(record), option=orjson.OPT_APPEND_NEWLINE)
-
-
 class FileContexts:
     """The contexts of a file (see `crx.context.records`), by document and exact span.
 
@@ -262,17 +258,14 @@ class FileContexts:
     def situate(self, document: Document, chunks: Sequence[Chunk]) -> Iterator[Context]:
         """Yield each chunk's context, a failed one if the file lacks its span or text."""
         for chunk in chunks:
-            record = self._find(document.uri, chunk)
+            spans = ((name, chunk.start, chunk.end) for name in self._names(document.uri))
+            record = next((self._by_span[span] for span in spans if span in self._by_span), None)
             if record is None:
                 yield Context.failed("span not in the file")
             elif record.differs(chunk.text):
                 yield Context.failed("text differs from the file's")
             else:
                 yield Context(record.context)
-
-    def _find(self, uri: str, chunk: Chunk) -> Record | None:
-        spans = ((name, chunk.start, chunk.end) for name in self._names(uri))
-        return next((self._by_span[span] for span in spans if span in self._by_span), None)
 
     def _names(self, uri: str) -> tuple[str, ...]:
         name = id_of(uri)

@@ -28,18 +28,12 @@ from crx.context.documents import (
     to_chunk,
 )
 from crx.context.records import Record, hash_of, name_kind
-from crx.context.report import (
-    ContextProgress,
-    ContextReport,
-    OutcomeCounts,
-    compute_coverage,
-)
+from crx.context.report import ContextProgress, ContextReport, OutcomeCounts, compute_coverage
 from crx.context.sources import ContextRouter, ContextSources
 from crx.deadline import check_deadline, deadline, seconds_left
 from crx.errors import BudgetSpent, ModelError, UsageError
 from crx.ingest.embedding_pool import EmbeddingPool
 from crx.ingest.indexer import Indexer
-from crx.ingest.report import Progress
 from crx.protocols import (
     Annotated,
     BatchContextualizer,
@@ -137,7 +131,7 @@ class ContextRun:
             embedder=embedder,
             situator=ContextSources(outline=False),
             workers=embedding_workers,
-            on_progress=self._report_embedded,
+            on_progress=lambda progress: self._report(embedded=progress.embedded),
             on_commit=on_commit,
             on_notice=on_notice if embedding_workers is not None else None,
         )
@@ -384,9 +378,6 @@ class ContextRun:
         if self._archive is not None:
             self._archive.sync()
         self._published = time.monotonic()
-
-    def _report_embedded(self, progress: Progress) -> None:
-        self._report(embedded=progress.embedded)
 
     def _report(self, **now: float | str | ServiceUsage | None) -> None:
         self._progress = replace(self._progress, **now)  # type: ignore[arg-type]

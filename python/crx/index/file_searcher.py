@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FEW_CHUNKS = 20_000
 
 
-class FilteredLexical(NamedTuple):
+class _FilteredLexical(NamedTuple):
     """The BM25 leg among the documents of a filter."""
 
     lexical: _native.Lexical
@@ -132,7 +132,7 @@ class FileSearcher(NamedTuple):
             return Legs(self.lexical, FileDense(self.dense, self.store), few, has_outlines)
         only = self._select(where)
         dense = FileDense(self.dense, self.store, only)
-        return Legs(FilteredLexical(self.lexical, only), dense, few, has_outlines)
+        return Legs(_FilteredLexical(self.lexical, only), dense, few, has_outlines)
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         """Return whether a document meets a filter."""

@@ -18,7 +18,7 @@ from crx.index.writer import WriteAccess, Writer, open_writer
 from crx.retrieve.ports import Searcher, StatusReader
 
 
-class CommittedState(Searcher, StatusReader, Protocol):
+class _CommittedState(Searcher, StatusReader, Protocol):
     """One committed state of an index, which is searched and described."""
 
 
@@ -28,7 +28,7 @@ class OpenIndex(Protocol):
     def settings(self) -> dict[str, str]:
         """Return the settings that the index was built with, by name."""
 
-    def searching(self) -> AbstractContextManager[tuple[CommittedState, list[str]]]:
+    def searching(self) -> AbstractContextManager[tuple[_CommittedState, list[str]]]:
         """Give the last committed state for a search, and notes on what it lacks."""
 
     def close(self) -> None:

@@ -16,7 +16,6 @@ from crx.config import allow, allow_copy, fixed_settings, require_allowed, resol
 from crx.context.cache import DEFAULT_REFRESH, Origin, Refresh, read_origins, with_origin
 from crx.errors import UsageError
 from crx.index.answering import AnsweringIndex
-from crx.index.arguments import each_path, require_each
 from crx.index.files import OpenFiles
 from crx.index.open_store import copy_index, create_index, is_complete, open_store
 from crx.index.reader import check_location
@@ -87,7 +86,7 @@ class Index(AnsweringIndex):
         before an embedder on another machine gets texts. `keep_missing` keeps the documents of
         files that are gone. Raises `Locked`, `UsageError`, `NoRoom`, `ModelError`.
         """
-        absolute = [Path(os.path.abspath(path)) for path in each_path(paths)]
+        absolute = [Path(os.path.abspath(path)) for path in _each_path(paths)]
         with self._indexing(contexts, on_progress, on_notice, words_only=words_only) as indexer:
             indexer.index_files(absolute, exclude=exclude, rehash=rehash, keep_missing=keep_missing)
         return indexer.report
@@ -128,11 +127,7 @@ class Index(AnsweringIndex):
         `words_only` is that of `add`.
         """
         with self._indexing(
-            contexts,
-            on_progress,
-            on_notice,
-            keep_contexts=keep_contexts,
-            words_only=words_only,
+            contexts, on_progress, on_notice, keep_contexts=keep_contexts, words_only=words_only
         ) as indexer:
             indexer.index_documents(documents)
         return indexer.report
@@ -218,11 +213,7 @@ class Index(AnsweringIndex):
             writer = stack.enter_context(self._writing())
             files = self._templates if templates is None else templates
             router = context_registry.load_router(
-                with_,
-                refresh=refresh,
-                prompt=prompt,
-                templates=files,
-                cap_dollars=limit.dollars,
+                with_, refresh=refresh, prompt=prompt, templates=files, cap_dollars=limit.dollars
             )
             if isinstance(with_, str) and isinstance(router.general, Closeable):
                 stack.callback(router.general.close)
@@ -289,7 +280,9 @@ class Index(AnsweringIndex):
 
     def remove(self, *uris: str) -> int:
         """Remove documents by URI; returns how many there were."""
-        require_each(uris, str, "remove takes URIs, each as an argument")
+        for uri in uris:
+            if not isinstance(uri, str):
+                raise TypeError(f"remove takes URIs, each as an argument, not {type(uri).__name__}")
         with self._writing() as writer:
             removed = writer.store.remove_documents(list(uris))
             writer.sync()
@@ -467,3 +460,17 @@ def open(
     create_index(folder, fixed_settings(resolved.settings))
     allow(str(folder), context_registry.index_acts(fixed_settings(resolved.settings)))
     return Index(folder, resolved, embedder=embedder, reranker=reranker, timeout_s=timeout)
+
+
+def _each_path(
+    paths: Iterable[str | os.PathLike[str] | Iterable[str | os.PathLike[str]]],
+) -> Iterator[str | os.PathLike[str]]:
+    """Yield paths, also those of the sequences among them; raises `TypeError` for anything else."""
+    for given in paths:
+        among = [given] if isinstance(given, str | os.PathLike | bytes) else given
+        if not isinstance(among, Iterable):
+            raise TypeError(f"add takes paths, not {type(given).__name__}")
+        for path in among:
+            if not isinstance(path, str | os.PathLike):
+                raise TypeError(f"add takes paths, not {type(path).__name__}")
+            yield path

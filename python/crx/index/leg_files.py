@@ -14,7 +14,7 @@ from crx.index.vector_leg import VectorLeg
 from crx.plugins import load_shipped
 
 _OWN_GRAPH = "crx"
-GRAPHS = (_OWN_GRAPH, "usearch")
+_GRAPHS = (_OWN_GRAPH, "usearch")
 # More rows than there are: crx's own graph is not built.
 _NEVER = (1 << 63) - 1
 
@@ -28,8 +28,8 @@ class VectorFiles(NamedTuple):
     @classmethod
     def of(cls, settings: Settings) -> VectorFiles:
         """Return what the settings ask for; `UsageError` for an unknown graph."""
-        if settings.ann not in GRAPHS:
-            raise UsageError(f"ann={settings.ann}: no such graph; take {' or '.join(GRAPHS)}")
+        if settings.ann not in _GRAPHS:
+            raise UsageError(f"ann={settings.ann}: no such graph; take {' or '.join(_GRAPHS)}")
         return cls(settings.ann_above, settings.ann)
 
 

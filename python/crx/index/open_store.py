@@ -100,10 +100,15 @@ def is_complete(folder: Path) -> bool:
         store.close()
 
 
-def copy_index(store: _native.Store, folder: Path) -> None:
-    """Copy a store into a new or empty folder; raise `UsageError` for another."""
+def require_new_folder(folder: Path) -> None:
+    """Raise `UsageError` for a folder that is not new or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder}: exists already; name a folder that does not")
+
+
+def copy_index(store: _native.Store, folder: Path) -> None:
+    """Copy a store into a new or empty folder; raise `UsageError` for another."""
+    require_new_folder(folder)
     store.backup(str(folder))
 
 

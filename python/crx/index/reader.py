@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import orjson
 
 from crx import _native, registry
-from crx.config import (
-    Resolved,
-    Settings,
-    describe_other_defaults,
-    resolve,
-    settings_of_index,
-)
+from crx.config import Resolved, Settings, describe_other_defaults, resolve, settings_of_index
 from crx.errors import UsageError
 from crx.index.file_searcher import FileSearcher
 from crx.index.files import OpenFiles, OpenIndex
@@ -41,7 +35,7 @@ if TYPE_CHECKING:
     from crx.retrieve.ports import StatusReader
     from crx.retrieve.search_models import SearchModels
 
-Reader = TypeVar("Reader", bound="IndexReader")
+_Reader = TypeVar("_Reader", bound="IndexReader")
 
 
 class IndexReader:
@@ -78,7 +72,7 @@ class IndexReader:
         self._load_reranker = partial(_load_reranker, reranker or self._settings.reranker)
         self._models = PerProcess(self._make_models)
 
-    def __enter__(self: Reader) -> Reader:
+    def __enter__(self: _Reader) -> _Reader:
         return self
 
     def __exit__(self, *_: object) -> None:

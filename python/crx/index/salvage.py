@@ -9,8 +9,8 @@ from pathlib import Path
 
 from crx import _native
 from crx.context.archive import ContextArchive, read_archive, restore_contexts
-from crx.errors import Damaged, NotAnIndex, UsageError
-from crx.index.open_store import create_index, open_stored_form
+from crx.errors import Damaged, NotAnIndex
+from crx.index.open_store import create_index, open_stored_form, require_new_folder
 from crx.ingest.file_systems import require_local_disk
 
 
@@ -55,8 +55,7 @@ def salvage_index(source: Path, target: Path, *, settings: Mapping[str, str]) ->
     `settings` are used where those of the index are lost. Raises `UsageError` if the folder exists
     and is not empty, `Damaged` if there is no intact row.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target}: exists already; name a folder that does not")
+    require_new_folder(target)
     require_local_disk(target)
     counts = _native.salvage(os.fspath(source), os.fspath(target), settings=dict(settings))
     return Salvaged(

@@ -20,17 +20,13 @@ def seal_key() -> bytes:
     """
     path = user_file(os.environ).with_name("seal.key")
     with contextlib.suppress(OSError):
-        if not _is_key(path):
+        if not (path.exists() and path.stat().st_size == _KEY_BYTES):
             _make_key(path)
     try:
         key = path.read_bytes()
     except OSError:
         return _EPHEMERAL_KEY
     return key if len(key) == _KEY_BYTES else _EPHEMERAL_KEY
-
-
-def _is_key(path: Path) -> bool:
-    return path.exists() and path.stat().st_size == _KEY_BYTES
 
 
 def _make_key(path: Path) -> None:

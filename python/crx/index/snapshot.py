@@ -26,7 +26,7 @@ _CONSISTENCY_TRIES = 5
 
 
 @dataclass(slots=True)
-class Snapshot:
+class _Snapshot:
     """Both legs and a store at one sequence number; `store` is in a read transaction if `held`.
 
     `pending` chunks lack their vector. `users` are the searches that read it.
@@ -64,7 +64,7 @@ class Snapshots:
         self._lexical: _native.Lexical | None = None
         self._dense: VectorLeg | None = None
         self._trigrams = legs.open_trigrams()
-        self._snapshot: Snapshot | None = None
+        self._snapshot: _Snapshot | None = None
         self._idle: list[_native.Store] = []
         self._counting = threading.Lock()
         self._searches = 0
@@ -130,7 +130,7 @@ class Snapshots:
             self._lexical = self._dense = self._snapshot = None
             self._closed = True
 
-    def _newest(self, notes: list[str]) -> Snapshot:
+    def _newest(self, notes: list[str]) -> _Snapshot:
         known = self._snapshot
         if known is not None and self._is_new_enough(known):
             return known
@@ -139,13 +139,13 @@ class Snapshots:
             self._settle(known)
         return self._snapshot
 
-    def _is_new_enough(self, snapshot: Snapshot) -> bool:
+    def _is_new_enough(self, snapshot: _Snapshot) -> bool:
         """Return whether a snapshot has the last commit, or one of less than 0.5 s ago."""
         if not snapshot.held:
             return snapshot.hold()
         return snapshot.searcher.seq == self._store.seq or self._access.has_just_committed()
 
-    def _settle(self, snapshot: Snapshot) -> None:
+    def _settle(self, snapshot: _Snapshot) -> None:
         """Release a snapshot that is no longer read; the newest is kept while a thread writes."""
         if snapshot.users or self._closed:
             return
@@ -155,7 +155,7 @@ class Snapshots:
         elif not self._access.is_writing():
             snapshot.release()
 
-    def _make_snapshot(self, notes: list[str]) -> Snapshot:
+    def _make_snapshot(self, notes: list[str]) -> _Snapshot:
         store = self._idle.pop() if self._idle else open_store(self._legs.path)
         try:
             return self._fill_snapshot(store, notes)
@@ -163,7 +163,7 @@ class Snapshots:
             store.close()
             raise
 
-    def _fill_snapshot(self, store: _native.Store, notes: list[str]) -> Snapshot:
+    def _fill_snapshot(self, store: _native.Store, notes: list[str]) -> _Snapshot:
         """Begin a read transaction of `store` and bring the legs up to it."""
         why = ""
         for _ in range(_CONSISTENCY_TRIES):
@@ -208,7 +208,7 @@ class Snapshots:
             langs=[lang for lang, _ in by_lang],
             complete=complete,
         )
-        return Snapshot(searcher, store, pending=pending)
+        return _Snapshot(searcher, store, pending=pending)
 
     def _opened_or_rebuilt(
         self, store: _native.Store, notes: list[str]

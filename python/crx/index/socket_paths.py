@@ -33,10 +33,10 @@ def own_sockets(index: str | os.PathLike[str]) -> list[str]:
     """Return the sockets of an index that are this user's, where there are Unix sockets."""
     if not hasattr(os, "getuid"):
         return []
-    return [path for path in socket_paths(index) if is_own(path)]
+    return [path for path in socket_paths(index) if _is_own(path)]
 
 
-def is_own(path: str | os.PathLike[str]) -> bool:
+def _is_own(path: str | os.PathLike[str]) -> bool:
     """Return whether a file or folder is this user's, and nobody else can write to it."""
     try:
         found = os.lstat(path)
@@ -64,7 +64,7 @@ def make_folder(path: str) -> bool:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:
         return False
-    return is_own(folder)
+    return _is_own(folder)
 
 
 def _folders(environ: Mapping[str, str]) -> Iterator[str]:

@@ -11,10 +11,11 @@ from crx import _native, context
 from crx.errors import Damaged, fact
 from crx.index.files import OpenFiles, describe_lost_log
 from crx.index.open_store import advise_salvage
-from crx.index.repair import name_vectors, repair_vectors
 from crx.index.self_check import describe_unfound
 from crx.index.snapshot import describe_older_store
 from crx.index.writer import CATCH_UP_S, open_locked_store
+from crx.ingest.pending import PendingChunks
+from crx.ingest.report import Tally
 from crx.protocols import Embedder
 from crx.types import Verification
 
@@ -31,19 +32,41 @@ def verify_files(
     except Damaged as error:
         raise Damaged(advise_salvage(error)) from error
     repaired: list[str] = []
-    if name_vectors(faults):
+    if any(fault.startswith("vector ") for fault in faults):
         with files.recovering() as writer:
-            faults, repaired = repair_vectors(writer.store, load_embedder=load_embedder)
+            faults, repaired = _repair_vectors(writer.store, load_embedder=load_embedder)
             writer.sync()
     if faults:
         return Verification(tuple(fact(fault) for fault in faults), tuple(repaired))
     if damaged := _find_damaged(files):
         with files.recovering() as writer:
             writer.publish()
-    if deep and not damaged and (damaged := _find_unfound(files)):
-        rebuild_files(files)
+    if deep and not damaged:
+        lexical = files.legs.open_lexical(write=False)
+        if damaged := describe_unfound(files.store, lexical=lexical):
+            rebuild_files(files)
     rebuilt = [f"{fact(line)}; made anew" for line in damaged]
     return Verification((), (*repaired, *rebuilt))
+
+
+def _repair_vectors(
+    store: _native.Store, *, load_embedder: Callable[[], Embedder]
+) -> tuple[list[str], list[str]]:
+    """Drop the damaged vectors of a store and embed their chunks again.
+
+    Returns the faults that are left and a line for each repair. If faults are left, nothing is
+    embedded, since the texts may be damaged too; the chunks are then pending.
+    """
+    keys = store.drop_damaged_vectors()
+    if faults := store.verify():
+        return faults, [f"{len(keys)} damaged vectors were dropped"]
+    lines = [
+        f"{row.uri}: the vector of chunk {row.ordinal} was damaged; embedded again"
+        for row in store.chunks(keys)
+    ]
+    if lines:
+        PendingChunks(store, embedder=load_embedder(), tally=Tally()).embed()
+    return [], lines
 
 
 def verify_archive(files: OpenFiles, found: Verification) -> Verification:
@@ -75,11 +98,6 @@ def _find_damaged(files: OpenFiles) -> list[str]:
     trigrams = legs.open_trigrams()
     trigrams.check(store)
     return [*faults, *dense.faults, *trigrams.faults]
-
-
-def _find_unfound(files: OpenFiles) -> list[str]:
-    """Look up every chunk in BM25; return a line for each that is not found."""
-    return describe_unfound(files.store, lexical=files.legs.open_lexical(write=False))
 
 
 def rebuild_files(files: OpenFiles) -> None:

@@ -65,11 +65,7 @@ class Writer:
     def check_findable(self, docs: Iterable[int], *, dimensions: int) -> None:
         """Look up documents in both legs; raises `Damaged` if one does not find them."""
         require_found(
-            self.store,
-            docs,
-            lexical=self.lexical,
-            dense=self.dense,
-            dimensions=dimensions,
+            self.store, docs, lexical=self.lexical, dense=self.dense, dimensions=dimensions
         )
 
     def close(self) -> None:
@@ -81,7 +77,7 @@ class Writer:
             self.store.close()
 
 
-class SnapshotHolder(Protocol):
+class _SnapshotHolder(Protocol):
     """A reader of this process that keeps a snapshot between searches."""
 
     def release_idle(self) -> None:
@@ -100,7 +96,7 @@ class WriteAccess:
         self._thread = 0
         self._writer: Writer | None = None
         self._next_commit = 0.0
-        self._readers: WeakSet[SnapshotHolder] = WeakSet()
+        self._readers: WeakSet[_SnapshotHolder] = WeakSet()
 
     @staticmethod
     def to(folder: Path) -> WriteAccess:
@@ -152,7 +148,7 @@ class WriteAccess:
             self._writer = writer
         self.release_idle()
 
-    def watch(self, reader: SnapshotHolder) -> None:
+    def watch(self, reader: _SnapshotHolder) -> None:
         """Release the snapshot of `reader`, if no search reads it, whenever a writer commits."""
         with self._changed:
             self._readers.add(reader)

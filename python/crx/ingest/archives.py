@@ -78,7 +78,7 @@ class PackedFile:
     read: Callable[[], bytes]
 
 
-class ReadMember(Protocol):
+class _ReadMember(Protocol):
     """A function that yields the documents of a file in an archive."""
 
     def __call__(self, data: bytes, *, name: str) -> Iterator[Document]: ...
@@ -127,7 +127,7 @@ class _Member:
 
 
 def read_archive(
-    data: bytes, *, name: str, budget: ArchiveBudget, read: ReadMember, scans: bool = False
+    data: bytes, *, name: str, budget: ArchiveBudget, read: _ReadMember, scans: bool = False
 ) -> Iterator[Document]:
     """Yield the documents of an archive's files, then raise `InputError` if any was bad.
 

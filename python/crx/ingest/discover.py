@@ -211,7 +211,7 @@ class _Walk:
             return
         here = _Listed(status.st_dev, max(folder.moved_ns, _moved_ns(status)))
         for entry in entries:
-            is_whole = folder.is_whole or self._is_touched(entry.path)
+            is_whole = folder.is_whole or self._only is None or self._only.includes(entry.path)
             if not (is_whole or self._leads_to_touched(entry.path)):
                 continue
             try:
@@ -220,9 +220,6 @@ class _Walk:
                 continue  # removed since its folder was listed
             except OSError as error:
                 self._add_unreachable(entry.path, error)
-
-    def _is_touched(self, path: str) -> bool:
-        return self._only is None or self._only.includes(path)
 
     def _leads_to_touched(self, path: str) -> bool:
         return self._only is None or self._only.leads_to(path)

@@ -10,8 +10,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from crx import _native
 from crx.errors import ModelError
-from crx.ingest.source_code import is_source_code
 from crx.lru_cache import LruCache
 from crx.protocols import Embedder
 
@@ -94,7 +94,7 @@ class SituatedEmbedder:
 
 def _parts(situated: Situated) -> tuple[Situated, ...]:
     """Return what is embedded of a situated text: itself, or source code and its prefix apart."""
-    if situated.before and is_source_code(situated.text):
+    if situated.before and _native.is_source_code(situated.text):
         return Situated("", situated.text, situated.tokens), Situated("", situated.before)
     return (situated,)
 

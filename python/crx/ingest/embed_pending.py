@@ -16,13 +16,7 @@ from crx import _native
 from crx.errors import ModelError
 from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embedding_order import order_pending
-from crx.ingest.embedding_pool import (
-    EmbeddedBatch,
-    EmbeddingPool,
-    OwnProcess,
-    TextBatch,
-    TextsLost,
-)
+from crx.ingest.embedding_pool import EmbeddedBatch, EmbeddingPool, OwnProcess, TextBatch, TextsLost
 from crx.ingest.embedding_prefix import embedding_prefix, vector_key
 from crx.ingest.report import Tally
 from crx.protocols import BatchSized, Embedder, Remote
@@ -38,7 +32,7 @@ _MIN_FOR_WORKERS = 64
 # Seconds of embedding that one transaction of vectors holds: a crash repeats no more.
 STORE_INTERVAL_S = 1.0
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
 class EmbeddingRun:
@@ -86,7 +80,8 @@ class EmbeddingRun:
                     break
                 self._group.close()
                 self._on_group()
-            self._finish()
+            while self._workers is not None and (finished := self._workers.wait_finished()):
+                self._put_finished(finished)
 
     @contextlib.contextmanager
     def _embedding(self, pending: int) -> Generator[None, None, None]:
@@ -120,11 +115,6 @@ class EmbeddingRun:
         if self._workers is None or self._unembedded < _MIN_FOR_WORKERS:
             return self._own
         return self._workers
-
-    def _finish(self) -> None:
-        """Wait for all that was submitted, and store it."""
-        while self._workers is not None and (finished := self._workers.wait_finished()):
-            self._put_finished(finished)
 
     def _batches(self, keys: NDArray[np.int64], pool: EmbeddingPool) -> list[TextBatch]:
         """Return the texts of chunks that have no vector and were not submitted, in batches."""
@@ -196,7 +186,7 @@ def _situate_chunk(embedder: Embedder, row: _native.ChunkRow) -> tuple[bytes, Si
     return vector_key(embedder, before, row.text), text
 
 
-def _parts(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def _parts(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
     remaining = iter(items)
     while batch := list(islice(remaining, size)):
         yield batch

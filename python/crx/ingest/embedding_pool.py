@@ -52,15 +52,12 @@ class EmbeddingPool(Protocol):
 
     def submit(self, batch: TextBatch) -> None:
         """Accept a batch, once there is room for it."""
-        ...
 
     def take_finished(self) -> Sequence[EmbeddedBatch]:
         """Return what is finished now."""
-        ...
 
     def wait_finished(self) -> Sequence[EmbeddedBatch]:
         """Return what is finished as soon as there is something; empty when all was taken."""
-        ...
 
 
 class OwnProcess:

@@ -32,7 +32,7 @@ from crx.types import Document
 if TYPE_CHECKING:
     from crx.ingest.worker.isolated_reader import IsolatedReader
 
-Rows = list[_native.DocumentRow]
+_Rows = list[_native.DocumentRow]
 
 
 class _SubmittedFile(NamedTuple):
@@ -47,7 +47,7 @@ class _Visit(NamedTuple):
     """A file and what is stored of it: its new content is read, or it has an outcome already."""
 
     file: FoundFile
-    rows: Rows
+    rows: _Rows
     size: int
     submitted: _SubmittedFile | None = None
     outcome: Literal["unchanged", "renamed", "skipped"] | None = None
@@ -170,7 +170,7 @@ class FilePass:
             self._store.remove_documents([uri for uris in files for uri in uris])
         self._tally.count("kept" if self._keep_missing else "removed", sum(map(bool, files)))
 
-    def _report_unreachable(self, discovery: Discovery, known: dict[str, Rows]) -> None:
+    def _report_unreachable(self, discovery: Discovery, known: dict[str, _Rows]) -> None:
         for folder in discovery.unreachable:
             kept = sum(is_below(path, folder.uri) for path in known)
             reason = folder.reason
@@ -180,13 +180,13 @@ class FilePass:
             self._tally.count("kept", kept)
             self._fail(folder.uri, reason)
 
-    def _bytes_to_read(self, file: FoundFile, rows: Rows) -> int:
+    def _bytes_to_read(self, file: FoundFile, rows: _Rows) -> int:
         """Return the size of a file that will be read, 0 for any other."""
         if file.size > self._max_file_mb * 1_000_000 or self._has_same_stat(file, rows):
             return 0
         return 0 if self._is_skipped_again(file, rows) else file.size
 
-    def _begin(self, file: FoundFile, rows: Rows, size: int) -> _Visit:
+    def _begin(self, file: FoundFile, rows: _Rows, size: int) -> _Visit:
         """Compare a file with what is stored of it, or let its new content be read.
 
         `rows` are those stored, `size` the bytes that count as progress.
@@ -232,7 +232,7 @@ class FilePass:
             was_read = self._tally.report.chunks > chunks
             self._keep(file, str(error), [] if was_read else rows)
 
-    def _has_same_stat(self, file: FoundFile, rows: Rows) -> bool:
+    def _has_same_stat(self, file: FoundFile, rows: _Rows) -> bool:
         if not rows or self._is_read_again(file, rows):
             return False
         # Replaced by a file of the same size whose time was set, as copies with their times are, or
@@ -242,7 +242,7 @@ class FilePass:
         stat = (file.size, file.mtime_ns)
         return all((row.source_size, row.source_mtime_ns) == stat for row in rows)
 
-    def _is_read_again(self, file: FoundFile, rows: Rows) -> bool:
+    def _is_read_again(self, file: FoundFile, rows: _Rows) -> bool:
         """Return True for a file that is read though it may not have changed."""
         if self._rehash or file.uri in self._failed:
             return True
@@ -250,7 +250,7 @@ class FilePass:
             return any(SCANS_READ not in orjson.loads(row.metadata) for row in rows)
         return False
 
-    def _is_skipped_again(self, file: FoundFile, rows: Rows) -> bool:
+    def _is_skipped_again(self, file: FoundFile, rows: _Rows) -> bool:
         """Return True for a file without text that is as an earlier pass read it.
 
         A root without text is a failure.
@@ -264,7 +264,7 @@ class FilePass:
     def _stamp(self, file: FoundFile) -> str:
         return f"{file.size} {file.mtime_ns} {self._readers}"
 
-    def _is_unchanged(self, file: FoundFile, rows: Rows) -> bool:
+    def _is_unchanged(self, file: FoundFile, rows: _Rows) -> bool:
         """Compare size and time stamp; raise `PermissionError` for a file that cannot be opened."""
         if not self._has_same_stat(file, rows):
             return False
@@ -332,7 +332,7 @@ class FilePass:
             self._tally.count("unchanged" if self._store.seq == seq else "changed")
 
     def _report_partly_read(
-        self, file: FoundFile, error: PartlyRead, *, put: set[str], kept: Rows
+        self, file: FoundFile, error: PartlyRead, *, put: set[str], kept: _Rows
     ) -> None:
         """Report an archive with files that cannot be read, of which documents were put or kept.
 
@@ -369,7 +369,7 @@ class FilePass:
         self._failed.replace_within(file.uri, self._failed.within(path), documents=self._files)
         return True
 
-    def _keep(self, file: FoundFile, reason: str, rows: Rows) -> None:
+    def _keep(self, file: FoundFile, reason: str, rows: _Rows) -> None:
         """Record a file that cannot be read, whose documents stay as they are."""
         if rows:
             self._tally.count("kept")
@@ -422,7 +422,7 @@ class _Scope:
 class _MissingFiles:
     """Stored documents whose files were not found: to be renamed or removed."""
 
-    def __init__(self, known: dict[str, Rows] | None = None, scope: _Scope | None = None) -> None:
+    def __init__(self, known: dict[str, _Rows] | None = None, scope: _Scope | None = None) -> None:
         self._known = known or {}
         self._gone = {path for path in self._known if scope is not None and scope.is_gone(path)}
         self._by_hash: dict[bytes, list[str]] = defaultdict(list)
@@ -431,7 +431,7 @@ class _MissingFiles:
             if len(hashes) == 1 and all(row.uri.startswith(path) for row in rows):
                 self._by_hash[hashes.pop()].append(path)
 
-    def take(self, source_hash: bytes, suffix: str) -> tuple[str, Rows] | None:
+    def take(self, source_hash: bytes, suffix: str) -> tuple[str, _Rows] | None:
         """Return a vanished file's path and documents, once, by the hash of its bytes."""
         for path in self._by_hash.get(source_hash, ()):
             if os.path.splitext(path)[1] == suffix and self._has_vanished(path):
@@ -440,7 +440,7 @@ class _MissingFiles:
                 return path, self._known[path]
         return None
 
-    def removed(self) -> list[Rows]:
+    def removed(self) -> list[_Rows]:
         """Return the documents of each file that is seen to be gone and was not taken."""
         return [self._known[path] for path in sorted(self._gone)]
 
@@ -448,7 +448,7 @@ class _MissingFiles:
         return path in self._gone or not os.path.lexists(path_of(path))
 
 
-def _set_vanished(discovery: Discovery, roots: Sequence[Root], known: dict[str, Rows]) -> None:
+def _set_vanished(discovery: Discovery, roots: Sequence[Root], known: dict[str, _Rows]) -> None:
     """Move roots that are seen to be gone from the unreachable to the vanished."""
     uris = [root.uri for root in roots]
     for each in discovery.unreachable.copy():
@@ -475,9 +475,9 @@ def _unmounted(
             yield Failure(uri, "is not mounted")
 
 
-def rows_by_file(rows: Rows) -> dict[str, Rows]:
+def rows_by_file(rows: _Rows) -> dict[str, _Rows]:
     """Return the documents of files by the URI of the file."""
-    by_path: dict[str, Rows] = {}
+    by_path: dict[str, _Rows] = {}
     for row in rows:
         path = orjson.loads(row.metadata).get("path")
         if isinstance(path, str):

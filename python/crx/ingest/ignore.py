@@ -24,7 +24,7 @@ IGNORE_FILES = (".gitignore", ".ignore", ".crxignore")
 _OWNER = "~$"
 _DOWNLOADS = (".crdownload", ".part", ".partial")
 # Bytes of the largest ignore file: what a walk takes grows with it, for each entry.
-LARGEST = 1_000_000
+_LARGEST = 1_000_000
 
 
 def matches_name(pattern: str, name: str) -> bool:
@@ -33,7 +33,7 @@ def matches_name(pattern: str, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class _Verdict:
     """Why an entry is left out, "" if it is not; `taken_back` if a `!` line of a file matched."""
 
     reason: str = ""
@@ -106,26 +106,26 @@ class IgnoreRules:
         own = tuple(_read_patterns(folder, names))
         return replace(self, chain=(*self.chain, *own)) if own else self
 
-    def judge(self, entry: os.DirEntry[str], *, folder: bool) -> Verdict:
+    def judge(self, entry: os.DirEntry[str], *, folder: bool) -> _Verdict:
         """Return whether an entry is left out."""
         if entry.name.startswith((".", _OWNER)):
-            return Verdict("is hidden")
+            return _Verdict("is hidden")
         if entry.name.endswith(_DOWNLOADS) and not folder:
-            return Verdict("is an unfinished download")
+            return _Verdict("is an unfinished download")
         if folder and entry.name.endswith(".crx"):
-            return Verdict("is an index")
+            return _Verdict("is an index")
         if self.exclude.includes(entry.path, folder=folder):
-            return Verdict(self.exclude.origin)
+            return _Verdict(self.exclude.origin)
         return _judge(self.chain, entry.path, folder=folder)
 
 
-def _judge(chain: Sequence[_Patterns], path: str, *, folder: bool) -> Verdict:
+def _judge(chain: Sequence[_Patterns], path: str, *, folder: bool) -> _Verdict:
     """Return the verdict of the last patterns that match a path."""
     for patterns in reversed(chain):
         included = patterns.includes(path, folder=folder)
         if included is not None:
-            return Verdict(patterns.origin) if included else Verdict(taken_back=True)
-    return Verdict()
+            return _Verdict(patterns.origin) if included else _Verdict(taken_back=True)
+    return _Verdict()
 
 
 def _read_patterns(folder: str, names: Sequence[str]) -> Iterator[_Patterns]:
@@ -144,7 +144,7 @@ def _read(path: str) -> bytes:
     """Return the bytes of an ignore file.
 
     Raises `OSError` for a link, whose target nobody asked to be read, for what is no file, which
-    may have no end, and for more than `LARGEST` bytes.
+    may have no end, and for more than `_LARGEST` bytes.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
@@ -155,9 +155,9 @@ def _read(path: str) -> bytes:
     with open(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "is not a file", path)
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise OSError(errno.EFBIG, f"has more than {LARGEST:,} bytes", path)
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise OSError(errno.EFBIG, f"has more than {_LARGEST:,} bytes", path)
     return content
 
 

@@ -11,18 +11,18 @@ from crx.ingest.readers.left_out import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
-class Incomplete:
+class _Incomplete:
     """A document, and the names of what was left out of it."""
 
     uri: str
     left_out: tuple[str, ...]
 
 
-def read_incomplete(store: _native.Store) -> list[Incomplete]:
+def read_incomplete(store: _native.Store) -> list[_Incomplete]:
     """Return the documents of which something was left out."""
     found = store.select(orjson.dumps({LEFT_OUT: {"prefix": ""}}).decode())
     rows = store.documents() if len(found) else []
-    return [Incomplete(row.uri, _names(row.metadata)) for row in rows if row.doc in found]
+    return [_Incomplete(row.uri, _names(row.metadata)) for row in rows if row.doc in found]
 
 
 def _names(metadata: str) -> tuple[str, ...]:

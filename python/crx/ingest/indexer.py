@@ -23,12 +23,7 @@ from crx.ingest.path_selection import PathSelection
 from crx.ingest.paths import uri_of
 from crx.ingest.pending import PendingChunks
 from crx.ingest.report import Progress, Report, Tally
-from crx.ingest.roots import (
-    RememberedRoots,
-    record_skipped,
-    require_allowed_roots,
-    root_acts,
-)
+from crx.ingest.roots import RememberedRoots, record_skipped, require_allowed_roots, root_acts
 from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.write import (
     DocumentWriter,
@@ -94,10 +89,7 @@ class Indexer:
             embedder=embedder,
             situator=situator,
             budget=chunk_budget(
-                embedder,
-                chunk_tokens=chunk_tokens,
-                chunk_chars=chunk_chars,
-                overlap=chunk_overlap,
+                embedder, chunk_tokens=chunk_tokens, chunk_chars=chunk_chars, overlap=chunk_overlap
             ),
             pending=self._pending,
             tally=self._tally,
@@ -135,11 +127,7 @@ class Indexer:
         self._pass(roots, remembered, rehash=rehash, keep_missing=keep_missing)
 
     def refresh(
-        self,
-        *,
-        rehash: bool = False,
-        only: PathSelection | None = None,
-        keep_missing: bool = False,
+        self, *, rehash: bool = False, only: PathSelection | None = None, keep_missing: bool = False
     ) -> None:
         """Make the store hold what the remembered roots hold; see `FilePass`.
 
@@ -148,11 +136,7 @@ class Indexer:
         require_allowed_roots(self._store)
         remembered = RememberedRoots.read(self._store)
         self._pass(
-            remembered.roots,
-            remembered,
-            rehash=rehash,
-            only=only,
-            keep_missing=keep_missing,
+            remembered.roots, remembered, rehash=rehash, only=only, keep_missing=keep_missing
         )
 
     def _pass(

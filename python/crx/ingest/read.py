@@ -17,21 +17,16 @@ from typing import Protocol
 from crx.errors import InputError, NotText
 from crx.ingest import archives
 from crx.ingest.archives import ArchiveBudget
-from crx.ingest.document_bounds import bound_document
 from crx.ingest.file_kinds import DEFAULT_MAX_BYTES, failure_reason, is_archive, is_empty
 from crx.ingest.formats import ARCHIVES, COMPRESSIONS, LANGUAGES, suffix
 from crx.ingest.paths import uri_of
-from crx.ingest.readers import (
-    is_claimed,
-    load_reader,
-    scan,
-)
+from crx.ingest.readers import is_claimed, load_reader, scan
 from crx.ingest.readers.binary import LFS_POINTER, describe_binary
 from crx.ingest.readers.decode import BinaryFile
 from crx.ingest.readers.file_title import name_title
 from crx.ingest.readers.find_reader import find_reader
 from crx.ingest.readers.scan import Recognize
-from crx.types import Document
+from crx.types import Document, Mark
 
 # Bytes that the decompression of one .xz file may take: its preset -9 takes 65 million.
 _XZ_MEMORY = 256_000_000
@@ -39,6 +34,12 @@ _XZ_MEMORY = 256_000_000
 _ZSTD_WINDOW = 1 << 27
 # Bytes that are decompressed at once: they hold at most 350 blocks of 128 kB.
 _ZSTD_STEP = 1 << 10
+# What every answer repeats of a document: a file may have a title of megabytes, and each answer
+# with one of its chunks would be as large.
+_TITLE_CHARS = 1000
+_LABEL_CHARS = 1000
+# Characters of one value of the metadata.
+_VALUE_CHARS = 100_000
 
 
 def decompress(data: bytes, extension: str, *, max_bytes: int) -> bytes:
@@ -163,14 +164,14 @@ def read_bytes(
         )
 
 
-class ReadBytes(Protocol):
+class _ReadBytes(Protocol):
     """A function that yields the documents of bytes, as `read_bytes` does."""
 
     def __call__(self, data: bytes, *, name: str) -> Iterator[Document]: ...
 
 
 def read_file(
-    path: Path, *, uri: str | None = None, read: ReadBytes = read_bytes
+    path: Path, *, uri: str | None = None, read: _ReadBytes = read_bytes
 ) -> Iterator[Document]:
     """Yield the documents of a file, as `read` finds them in its bytes.
 
@@ -203,10 +204,29 @@ def _read_content(
     ext = {"ext": extension.removeprefix(".")} if extension else {}
     try:
         for document in _choose_reading(data, name, recognize)(data, name=name):
-            bounded = bound_document(_with_title(document, name))
+            bounded = _bound_document(_with_title(document, name))
             yield replace(bounded, metadata={**ext, **bounded.metadata})
     except BinaryFile:
         raise NotText(f"is {describe_binary(data)}") from None
+
+
+def _bound_document(document: Document) -> Document:
+    """Return a document with a title, labels and metadata that are cut where they are too long."""
+    return replace(
+        document,
+        title=document.title[:_TITLE_CHARS],
+        metadata={
+            name: value[:_VALUE_CHARS] if isinstance(value, str) else value
+            for name, value in document.metadata.items()
+        },
+        marks=tuple(map(_bound_mark, document.marks)),
+    )
+
+
+def _bound_mark(mark: Mark) -> Mark:
+    if len(mark.label) <= _LABEL_CHARS:
+        return mark
+    return replace(mark, label=mark.label[:_LABEL_CHARS])
 
 
 def _with_title(document: Document, name: str) -> Document:
@@ -225,11 +245,7 @@ def _read_archive(
 
     def read(data: bytes, *, name: str) -> Iterator[Document]:
         yield from read_bytes(
-            data,
-            name=name,
-            max_bytes=budget.most_bytes,
-            recognize=recognize,
-            budget=budget,
+            data, name=name, max_bytes=budget.most_bytes, recognize=recognize, budget=budget
         )
 
     yield from archives.read_archive(
@@ -237,7 +253,7 @@ def _read_archive(
     )
 
 
-def _choose_reading(data: bytes, name: str, recognize: Recognize | None) -> ReadBytes:
+def _choose_reading(data: bytes, name: str, recognize: Recognize | None) -> _ReadBytes:
     """Return the function that reads bytes of this kind."""
     extension = suffix(name)
     if recognize is not None and extension in scan.extensions and not is_claimed(extension):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from crx.ingest.chunk_estimate import ChunkEstimate
 
-Counted = Literal[
+_Counted = Literal[
     "added",
     "changed",
     "unchanged",
@@ -134,7 +134,7 @@ class Tally:
             contexts=dict(self._contexts),
         )
 
-    def count(self, name: Counted, more: int = 1) -> None:
+    def count(self, name: _Counted, more: int = 1) -> None:
         """Add to a count of the report."""
         self._counts[name] += more
         self._outcome = next((each for each in _OUTCOMES if each == name), self._outcome)

@@ -104,10 +104,7 @@ class RememberedRoots:
             if not any(is_below(uri, root.uri) for root in roots)
             or any(is_below(uri, folder) for folder in unreachable)
         }
-        known = {
-            *self.others(roots),
-            *(r for r in roots if r.uri not in discovery.vanished),
-        }
+        known = {*self.others(roots), *(r for r in roots if r.uri not in discovery.vanished)}
         changes = dict(self.changes)
         # Of a root that was read in part, files that were not reached may have changed before.
         partly = {r.uri for r in roots if any(is_below(uri, r.uri) for uri in unreachable)}
@@ -198,13 +195,13 @@ def read_root_paths(store: _native.Store) -> tuple[str, ...]:
     return tuple(path_of(root.uri) for root in RememberedRoots.read(store).roots)
 
 
-FILE = "skipped.jsonl"
+_FILE = "skipped.jsonl"
 
 
 def read_skipped(store: _native.Store) -> list[Skipped]:
     """Return the paths that were not indexed, by URI; none if there is no whole record."""
     try:
-        lines = (_native.read_file(store.path, FILE) or b"").splitlines()
+        lines = (_native.read_file(store.path, _FILE) or b"").splitlines()
         entries = [Skipped(**orjson.loads(line)) for line in lines]
     except (ValueError, TypeError):
         return []
@@ -228,4 +225,4 @@ def record_skipped(
     stored = {replace(entry, uri=store.stored_uri(entry.uri)) for entry in (*kept, *skipped)}
     entries = sorted(stored, key=lambda entry: (entry.uri, entry.reason))
     lines = b"".join(orjson.dumps(entry) + b"\n" for entry in entries)
-    _native.replace_file(store.path, FILE, lines)
+    _native.replace_file(store.path, _FILE, lines)

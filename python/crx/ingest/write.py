@@ -66,7 +66,6 @@ class Situator(Protocol):
         self, store: _native.Store, document: Document, chunks: Sequence[Chunk]
     ) -> SituatedChunks:
         """Return what situates each chunk; new contexts are stored durably."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,8 @@ class DocumentWriter:
         known = settings.get(DESCRIBED, "")
         self._descriptions.recall(known)
         if self._descriptions.fingerprint() != known or (known and report.renamed):
-            self._describe_again()
+            for row, document, chunks in redescribed(self._store, self._descriptions):
+                self._situate_again(row, document, chunks)
         wanted = self._descriptions.fingerprint()
         # A pass without descriptions that changes nothing leaves all documents as they are.
         if wanted != known and (wanted or is_changed):
@@ -179,10 +179,6 @@ class DocumentWriter:
         document = Document(uri, "", title, row.lang, metadata)
         self._situate_again(row, *stored_text(self._store, row, document))
 
-    def _describe_again(self) -> None:
-        for row, document, chunks in redescribed(self._store, self._descriptions):
-            self._situate_again(row, document, chunks)
-
     def _situate_again(
         self, row: _native.DocumentRow, document: Document, chunks: Sequence[Chunk]
     ) -> None:
@@ -197,11 +193,7 @@ class DocumentWriter:
         self._pending.commit_if_due()
 
     def _write(
-        self,
-        document: Document,
-        source: Source,
-        chunks: Sequence[Chunk],
-        situated: SituatedChunks,
+        self, document: Document, source: Source, chunks: Sequence[Chunk], situated: SituatedChunks
     ) -> None:
         metadata = {**document.metadata, **({"path": source.path} if source.path else {})}
         layout = [(c.start, c.end, c.token_start, c.token_end, c.section) for c in chunks]

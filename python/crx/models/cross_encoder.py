@@ -24,7 +24,7 @@ _MIN_TEXT_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class PairWindow:
+class _PairWindow:
     """One input of a cross-encoder: (length,) token ids, and the segment id of each token."""
 
     ids: Ids
@@ -45,7 +45,7 @@ class PairEncoder:
                 "save the model with its fast tokenizer"
             )
 
-    def encode_windows(self, query: str, texts: Sequence[str]) -> list[list[PairWindow]]:
+    def encode_windows(self, query: str, texts: Sequence[str]) -> list[list[_PairWindow]]:
         """Return the windows of each text, at least one, that together hold the whole text.
 
         Raises `ModelError` for a query that leaves too little room for a text.
@@ -66,21 +66,21 @@ class PairEncoder:
             for encoding in encodings
         ]
 
-    def _split_template(self, query: str) -> tuple[PairWindow, PairWindow, int]:
+    def _split_template(self, query: str) -> tuple[_PairWindow, _PairWindow, int]:
         """Return the tokens before and after the text, query included, and the text's segment."""
         pair = self._tokenizer.post_process(self._encode(query), self._sample)
         positions = [at for at, part in enumerate(pair.sequence_ids) if part == 1]
         ids, segment_ids = (np.array(each, np.int64) for each in (pair.ids, pair.type_ids))
         first, end = positions[0], positions[-1] + 1
-        before = PairWindow(ids[:first], segment_ids[:first])
-        return before, PairWindow(ids[end:], segment_ids[end:]), int(segment_ids[first])
+        before = _PairWindow(ids[:first], segment_ids[:first])
+        return before, _PairWindow(ids[end:], segment_ids[end:]), int(segment_ids[first])
 
     def _encode(self, text: str) -> tokenizers.Encoding:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
 
 def score_by_best_window(
-    logits: NDArray[np.float32], windows: Sequence[Sequence[PairWindow]]
+    logits: NDArray[np.float32], windows: Sequence[Sequence[_PairWindow]]
 ) -> NDArray[np.float32]:
     """Return the (n,) float32 scores in (0, 1) of n texts, given the logits of all windows.
 
@@ -124,9 +124,11 @@ def _split_evenly(ids: Sequence[int], max_tokens: int) -> list[Ids]:
     return [whole[start:end] for start, end in pairwise(edges)]
 
 
-def _insert_text(before: PairWindow, text: Ids, after: PairWindow, segment_id: int) -> PairWindow:
+def _insert_text(
+    before: _PairWindow, text: Ids, after: _PairWindow, segment_id: int
+) -> _PairWindow:
     segment_ids = np.full_like(text, segment_id)
-    return PairWindow(
+    return _PairWindow(
         np.concatenate([before.ids, text, after.ids]),
         np.concatenate([before.segment_ids, segment_ids, after.segment_ids]),
     )

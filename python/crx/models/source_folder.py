@@ -17,7 +17,7 @@ from crx.errors import ModelError
 from crx.models.card import ModelKind, Pooling, require_small
 
 Activation = Literal["gelu", "gelu_tanh", "relu", "silu"]
-Json = Mapping[str, Any]
+_Json = Mapping[str, Any]
 
 _MAX_JSON_BYTES = 1 << 26
 _FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "modernbert")
@@ -239,12 +239,12 @@ def path_inside(folder: Path, name: str) -> Path:
     return path
 
 
-def read_config(folder: SourceFolder, module: str = "") -> Json:
+def read_config(folder: SourceFolder, module: str = "") -> _Json:
     """Return the configuration of the encoder, or that of a module in a folder of its own."""
     return _read_json(folder.path, f"{module}/config.json".removeprefix("/"))
 
 
-def _read_json(folder: Path, name: str, *, default: Json | None = None) -> Json:
+def _read_json(folder: Path, name: str, *, default: _Json | None = None) -> _Json:
     path = path_inside(folder, name)
     try:
         require_small(path, _MAX_JSON_BYTES)
@@ -288,7 +288,7 @@ def _find_graph(path: Path, name: str | None) -> Path | None:
     return None
 
 
-def _kind(path: Path, config: Json) -> ModelKind:
+def _kind(path: Path, config: _Json) -> ModelKind:
     if not config:
         raise ModelError(
             f"{path}: no config.json, so it is not known what the model is; "
@@ -363,7 +363,7 @@ def _table_module(modules: Sequence[_Module]) -> str | None:
     return modules[0].path.removeprefix(".")
 
 
-def _static_sequence(path: Path, config: Json) -> int:
+def _static_sequence(path: Path, config: _Json) -> int:
     """Return how many tokens a static embedder reads of a text."""
     return _integer(path, {"max_length": _STATIC_SEQUENCE, **config}, "max_length")
 
@@ -394,7 +394,7 @@ def _pooling(path: Path, module: str) -> Pooling:
     return _POOLINGS[modes[0]]
 
 
-def _prefixes(config: Json) -> tuple[str, str]:
+def _prefixes(config: _Json) -> tuple[str, str]:
     """Return the prefixes of queries and of passages; "" if the folder names none."""
     prompts = config.get("prompts") or {}
     default = prompts.get(config.get("default_prompt_name") or "", "")
@@ -406,7 +406,7 @@ def _prefixes(config: Json) -> tuple[str, str]:
     return str(query or ""), str(passage or "")
 
 
-def _sequence(path: Path, config: Json, encoder_config: Json, given: int | None) -> int:
+def _sequence(path: Path, config: _Json, encoder_config: _Json, given: int | None) -> int:
     """Return the longest input in tokens: the given one, or the one that the files name."""
     tokenizer = _read_json(path, "tokenizer_config.json", default={})
     limits = []
@@ -430,7 +430,7 @@ def _sequence(path: Path, config: Json, encoder_config: Json, given: int | None)
     return min(limits)
 
 
-def _architecture(path: Path, config: Json) -> Architecture:
+def _architecture(path: Path, config: _Json) -> Architecture:
     family = str(config.get("model_type"))
     if family not in _FAMILIES:
         raise ModelError(f"{path}: model type {family}; crx supports {', '.join(_FAMILIES)}")
@@ -487,7 +487,7 @@ def parse_activation(path: Path, name: object) -> Activation:
     return activation
 
 
-def _rotary_attention(path: Path, config: Json) -> RotaryAttention:
+def _rotary_attention(path: Path, config: _Json) -> RotaryAttention:
     """Return the attention of ModernBERT, whose configuration has two forms.
 
     The older names the distance of global layers and two bases, the newer the type of each layer.
@@ -520,14 +520,14 @@ def _rotary_attention(path: Path, config: Json) -> RotaryAttention:
     )
 
 
-def first_position(config: Json) -> int:
+def first_position(config: _Json) -> int:
     """Return the row of the position table for the first token."""
     if str(config.get("model_type")) in ("bert", "distilbert", "modernbert"):
         return 0
     return int(config.get("pad_token_id", 1)) + 1
 
 
-def _integer(path: Path, config: Json, name: str, *, most: int = 1 << 24) -> int:
+def _integer(path: Path, config: _Json, name: str, *, most: int = 1 << 24) -> int:
     value = config.get(name)
     if not isinstance(value, int) or not 0 < value <= most:
         raise ModelError(
@@ -536,7 +536,7 @@ def _integer(path: Path, config: Json, name: str, *, most: int = 1 << 24) -> int
     return value
 
 
-def _number(path: Path, config: Json, name: str, default: float) -> float:
+def _number(path: Path, config: _Json, name: str, default: float) -> float:
     value = config.get(name)
     value = default if value is None else value
     if not isinstance(value, (int, float)) or not 0 < value < 1e12:

@@ -23,7 +23,7 @@ _SUBSET_CHARS = 20_000
 # takes 300 MB, and one search of a server would wait a second for it.
 QUERY_CHARS = 2_000
 # Four times the largest that is known. The library reads a file whole and needs ten times as much.
-MAX_TOKENIZER_BYTES = 1 << 27
+_MAX_TOKENIZER_BYTES = 1 << 27
 
 Ids = NDArray[np.int64]
 
@@ -123,7 +123,7 @@ def load_plain_tokenizer(source: Path | str) -> tokenizers.Tokenizer:
     """Load a tokenizer from a file or a JSON string, with padding and truncation off."""
     try:
         if isinstance(source, Path):
-            require_small(source, MAX_TOKENIZER_BYTES)
+            require_small(source, _MAX_TOKENIZER_BYTES)
             tokenizer = tokenizers.Tokenizer.from_file(str(source))
         else:
             tokenizer = tokenizers.Tokenizer.from_str(source)

@@ -20,7 +20,7 @@ from crx.types import LEGS, Ranking
 # seldom the best of all. Of 0.5, 0.75 and 1, 0.5 rose most with the share, and cost nothing at 10%.
 SHARE_POWER = 0.5
 # The name of the fused ranking among those of a search.
-FUSED = "fuse"
+_FUSED = "fuse"
 
 
 class WeightedRanking(NamedTuple):
@@ -67,7 +67,7 @@ def fuse_legs(search: Search) -> Search:
     ]
     weights, k = parameters.weights, len(bm25.keys) + len(dense.keys)
     fused = fuse(weighted, score_share=weights.score_share, rrf_k=weights.rrf_k, k=k)
-    rankings = {**search.rankings, FUSED: fused}
+    rankings = {**search.rankings, _FUSED: fused}
     return search._replace(ranking=fused, rankings=rankings).noting(note)
 
 

@@ -23,7 +23,7 @@ _WITHOUT = (
 _RERANKING = ("late_interaction", "rerank")
 
 
-class Likeness(NamedTuple):
+class _Likeness(NamedTuple):
     """The query, filter and left out rules of a search for passages like a text of a document."""
 
     query: str
@@ -31,7 +31,7 @@ class Likeness(NamedTuple):
     without: tuple[str, ...]
 
 
-def search_like(text: str, *, uri: str, where: Where | None, rerank: bool | None) -> Likeness:
+def search_like(text: str, *, uri: str, where: Where | None, rerank: bool | None) -> _Likeness:
     """Return what a search asks for that finds passages like a text in other documents.
 
     It is reranked only if `rerank` is true. Raises `UsageError` for a text without a word.
@@ -44,4 +44,4 @@ def search_like(text: str, *, uri: str, where: Where | None, rerank: bool | None
     field = "source" if "!=" in operators_of(given.get("uri", {})) else "uri"
     name = uri.partition("#")[0] if field == "source" else uri
     other = {**operators_of(given.get(field, {})), "!=": _WILDCARD.sub(r"[\g<0>]", name)}
-    return Likeness(query, {**given, field: other}, _WITHOUT + (() if rerank else _RERANKING))
+    return _Likeness(query, {**given, field: other}, _WITHOUT + (() if rerank else _RERANKING))

@@ -138,15 +138,12 @@ class Searcher(Protocol):
     @property
     def lag(self) -> int:
         """How many changes of the documents the legs lack."""
-        ...
 
     def legs(self, where: Mapping[str, object] | None) -> Legs:
         """Return the legs among the documents that meet a filter; `ValueError` for no filter."""
-        ...
 
     def has_document(self, where: Mapping[str, object]) -> bool:
         """Return whether a document meets a filter."""
-        ...
 
     def matching(
         self, pattern: _native.Pattern, *, k: int, where: Mapping[str, object] | None
@@ -155,18 +152,15 @@ class Searcher(Protocol):
 
         They are in the order of documents. Raises `UsageError` if the index cannot tell.
         """
-        ...
 
     def without_vector(self, keys: Keys) -> Keys:
         """Return those of the chunks that should have a vector and have none yet."""
-        ...
 
     def chunks(self, keys: Iterable[int]) -> Sequence[ChunkRow]:
         """Return the chunks that a leg found, without those that were removed since.
 
         Raises `Damaged` if one is missing that cannot have been removed.
         """
-        ...
 
 
 class StatusReader(Protocol):

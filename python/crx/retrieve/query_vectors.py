@@ -19,7 +19,6 @@ class QueryEmbedder(Embedder, Protocol):
 
     def sending_notice(self) -> str:
         """Return the line about queries that were sent to a service, "" if none were."""
-        ...
 
 
 class QueryVectorCache(LruCache[str, NDArray[np.float32]]):

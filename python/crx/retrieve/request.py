@@ -21,13 +21,13 @@ from crx.retrieve.operators import (
 )
 from crx.types import LEGS, Leg, Window
 
-Condition: TypeAlias = (
+_Condition: TypeAlias = (
     str | int | float | bool | Sequence[str | int | float | bool] | Mapping[str, object]
 )
-Where: TypeAlias = Mapping[str, Condition]
+Where: TypeAlias = Mapping[str, _Condition]
 
 # The native core takes counts as 32-bit integers.
-MAX_COUNT = 2**31 - 1
+_MAX_COUNT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +111,8 @@ def _check_count(name: str, value: object, *, least: int) -> None:
         raise ValueError(f"{name} must be a whole number, not {value!r}") from None
     if count < least:
         raise ValueError(f"{name} must be at least {least}, not {count}")
-    if count > MAX_COUNT:
-        raise ValueError(f"{name} must be at most {MAX_COUNT}, not {count}")
+    if count > _MAX_COUNT:
+        raise ValueError(f"{name} must be at most {_MAX_COUNT}, not {count}")
 
 
 def mend_filter(where: object) -> Where:

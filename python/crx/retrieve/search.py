@@ -51,16 +51,13 @@ from crx.types import LEGS, Note, Ranking, Result
 _Given = TypeVar("_Given")
 
 # The steps before the rules; the names are those of the times in a `Result`.
-QUERY_STEPS: Sequence[tuple[str, Step]] = (
+_QUERY_STEPS: Sequence[tuple[str, Step]] = (
     ("parse", parse_query),
     ("spelling", correct_query),
     ("filter", filter_legs),
     ("exclude", exclude_chunks),
 )
-LEG_STEPS: Sequence[tuple[str, Step]] = (
-    ("retrieve", search_reachable_legs),
-    ("fuse", fuse_legs),
-)
+LEG_STEPS: Sequence[tuple[str, Step]] = (("retrieve", search_reachable_legs), ("fuse", fuse_legs))
 # What `SearchRequest.without` may name: steps and weights before the rules, and the rules.
 OPTIONAL = ("spelling", "document_name", "outline")
 RULES = (
@@ -127,7 +124,7 @@ def rank(request: SearchRequest, *, parameters: SearchParameters, searcher: Sear
     """
     rules = _without(parameters.rules, request)
     started = start_search(request, parameters=parameters, searcher=searcher)
-    steps = [(name, step) for name, step in QUERY_STEPS if name not in request.without]
+    steps = [(name, step) for name, step in _QUERY_STEPS if name not in request.without]
     search = run_steps(started.noting(parameters.left_out), (*steps, *LEG_STEPS))
     return run_rules(search, rules)
 
@@ -165,11 +162,11 @@ def run_rules(search: Search, rules: Sequence[RankingRule]) -> Search:
         later = rules[at + 1 :]
         if rule.reads >= ALL:
             search = search._replace(wanted=_count_wanted(search, later))
-        after = run_rule(search, rule)
+        after = _run_rule(search, rule)
         if after.copies and not search.copies and _is_too_few(after, search):
             # Rules that look at every candidate may have left some out.
             selecting = [each for each in rules[:at] if each.reads >= ALL]
-            after = run_rule(_add_deeper(search, selecting), rule)
+            after = _run_rule(_add_deeper(search, selecting), rule)
         search = _cut(after, max([search.k, *(each.reads for each in later)]))
     return _cut(search, search.k)
 
@@ -189,7 +186,7 @@ def _has_work(rule: RankingRule, search: Search) -> bool:
     return not isinstance(applies, Note) and bool(applies)
 
 
-def run_rule(search: Search, rule: RankingRule) -> Search:
+def _run_rule(search: Search, rule: RankingRule) -> Search:
     """Run one rule on the candidates that it reads; without it, and a note, if it fails."""
     _native.check_interrupt()
     started = time.perf_counter()
@@ -291,7 +288,7 @@ def _add_deeper(search: Search, rules: Sequence[RankingRule]) -> Search:
     notes = tuple(dict.fromkeys(found.notes))
     found = run_steps(found, LEG_STEPS[1:])
     for rule in rules:
-        found = run_rule(found, rule)
+        found = _run_rule(found, rule)
     return search._replace(
         ranking=append(search.ranking, found.ranking.keys, found.ranking.scores),
         rankings={**search.rankings, **found.rankings},

@@ -73,7 +73,7 @@ class SearchModels:
         left_out = ""
         if has_vectors and "dense" in request.legs:
             try:
-                embedder = self._cached_embedder()
+                embedder = CachedEmbedder(self._embedder.get(), self._vectors.get())
             except (NotInstalled, Unavailable) as error:
                 if "bm25" not in request.legs:
                     raise
@@ -107,9 +107,6 @@ class SearchModels:
         embedder = self._embedder.get()
         found = embedder.load_token_reranker() if isinstance(embedder, TokenReranking) else None
         return (found and _warm(found),)
-
-    def _cached_embedder(self) -> CachedEmbedder:
-        return CachedEmbedder(self._embedder.get(), self._vectors.get())
 
     def _rerank_rule(self, request: SearchRequest) -> Rerank | None:
         settings, asked = self._settings, request.rerank

@@ -17,7 +17,7 @@ from crx.errors import UsageError
 
 # The prompt of Anthropic's "Introducing Contextual Retrieval" (2024). The document comes first, so
 # that all chunks of a document share its tokens.
-DEFAULT_TEMPLATE = """\
+_DEFAULT_TEMPLATE = """\
 <document>
 {document}
 </document>
@@ -53,7 +53,9 @@ class Prompt:
     glossary: str = ""
 
     @staticmethod
-    def of(template: str = DEFAULT_TEMPLATE, *, glossary: str = "", name: str = "prompt") -> Prompt:
+    def of(
+        template: str = _DEFAULT_TEMPLATE, *, glossary: str = "", name: str = "prompt"
+    ) -> Prompt:
         """Split a template; without a `{glossary}` placeholder, the glossary is put first.
 
         Raises `UsageError` for a placeholder that is unknown, missing or in the wrong order.

@@ -42,29 +42,19 @@ class ServiceUsage:
         return self.read / self.prompt if self.prompt else 0.0
 
     def __add__(self, other: ServiceUsage) -> ServiceUsage:
-        known = self.dollars is not None and other.dollars is not None
-        return ServiceUsage(
-            requests=self.requests + other.requests,
-            input=self.input + other.input,
-            written=self.written + other.written,
-            read=self.read + other.read,
-            output=self.output + other.output,
-            dollars=(self.dollars or 0.0) + (other.dollars or 0.0) if known else None,
-            unanswered=self.unanswered + other.unanswered,
-        )
+        return self._plus(other, 1)
 
     def __sub__(self, before: ServiceUsage) -> ServiceUsage:
         """Return the usage since `before`."""
-        known = self.dollars is not None and before.dollars is not None
-        return ServiceUsage(
-            requests=self.requests - before.requests,
-            input=self.input - before.input,
-            written=self.written - before.written,
-            read=self.read - before.read,
-            output=self.output - before.output,
-            dollars=(self.dollars or 0.0) - (before.dollars or 0.0) if known else None,
-            unanswered=self.unanswered - before.unanswered,
-        )
+        return self._plus(before, -1)
+
+    def _plus(self, other: ServiceUsage, sign: int) -> ServiceUsage:
+        dollars = None
+        if self.dollars is not None and other.dollars is not None:
+            dollars = self.dollars + sign * other.dollars
+        names = ("requests", "input", "written", "read", "output", "unanswered")
+        sums = {name: getattr(self, name) + sign * getattr(other, name) for name in names}
+        return ServiceUsage(**sums, dollars=dollars)
 
     def rows(self) -> tuple[tuple[str, str], ...]:
         """Return (name, value) rows for a table."""

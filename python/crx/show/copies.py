@@ -84,7 +84,7 @@ def describe_copies(passages: Sequence[object], kept: Sequence[object]) -> tuple
     return (f"{noun} left out",)
 
 
-def group_originals(originals: Sequence[int]) -> Mapping[int, list[int]]:
+def _group_originals(originals: Sequence[int]) -> Mapping[int, list[int]]:
     """Return the copies of each text that copies none, in order, from `_native.find_originals`."""
     groups: dict[int, list[int]] = {}
     for at, original in enumerate(originals):
@@ -99,7 +99,7 @@ def _group(passages: Sequence[_Found], query: str) -> list[list[int]]:
     """Return the numbers of passages that copy each other, the first of each group first."""
     rows = [(each.hits[0].text, each.text, _about(each.hits[0])) for each in passages]
     originals = _native.find_originals(query, rows, share=_SHARED)
-    return [[first, *others] for first, others in group_originals(originals).items()]
+    return [[first, *others] for first, others in _group_originals(originals).items()]
 
 
 def _about(hit: Hit) -> str:

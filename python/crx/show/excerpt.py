@@ -6,12 +6,11 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence, Set
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from crx import _native
-from crx.ingest.source_code import is_source_code
 from crx.show.reflow import JoinedLine, has_sentences, join_paragraphs
 from crx.show.row_choice import choose_code, choose_prose, find_terms
 from crx.show.shown_text import shown_shares
@@ -88,7 +87,8 @@ def find_excerpt(
     first, parts, hit_numbers = _parts_by_hit(passage)
     first_line = passage.text.count("\n", 0, first)
     is_code = shows_code(passage)
-    lay_out = layout_of(passage) if reflow else _layout_lines if is_code else layout_rows
+    by_line = partial(_layout_joined, layout_rows) if is_code else layout_rows
+    lay_out = layout_of(passage) if reflow else by_line
     by_part = lay_out(parts, width=width, visible=visible, first_line=first_line)
     placed = [
         (row, numbers)
@@ -122,14 +122,14 @@ def find_excerpt(
 
 def shows_code(passage: Passage) -> bool:
     """Return whether a passage is source code, of which pieces are shown, and no manual with it."""
-    return is_source_code(passage.text) and not _is_manual(passage)
+    return _native.is_source_code(passage.text) and not _is_manual(passage)
 
 
 def layout_of(passage: Passage) -> Callable[..., list[list[ExcerptRow]]]:
     """Return the function that lays out a passage, with the lines of a paragraph as one."""
-    if not is_source_code(passage.text):
+    if not _native.is_source_code(passage.text):
         return layout_prose
-    return _layout_manual if _is_manual(passage) else _layout_code
+    return partial(_layout_joined, layout_prose) if _is_manual(passage) else _layout_code
 
 
 def _is_manual(passage: Passage) -> bool:
@@ -188,14 +188,6 @@ def _rows_of_paragraph(joined: JoinedLine, width: int, *, first_line: int) -> It
         yield ExcerptRow(before + row, *(first_line + line for line in lines))
 
 
-def _layout_lines(
-    parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
-) -> list[list[ExcerptRow]]:
-    """Return the rows of source code, as `_layout_code` does, each of one line but for brackets."""
-    by_part = layout_rows(parts, width=width, visible=visible, first_line=first_line)
-    return [_join_brackets(rows, width) for rows in by_part]
-
-
 def _layout_code(
     parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
 ) -> list[list[ExcerptRow]]:
@@ -248,11 +240,16 @@ def _lines_of_comments(text: str) -> set[int]:
     }
 
 
-def _layout_manual(
-    parts: Sequence[str], *, width: int, visible: Callable[[str], str], first_line: int = 0
+def _layout_joined(
+    lay_out: Callable[..., list[list[ExcerptRow]]],
+    parts: Sequence[str],
+    *,
+    width: int,
+    visible: Callable[[str], str],
+    first_line: int = 0,
 ) -> list[list[ExcerptRow]]:
-    """Return the rows of each part of a document with much source code that are not blank."""
-    by_part = layout_prose(parts, width=width, visible=visible, first_line=first_line)
+    """Return the rows that a function lays out, joined as those of `_layout_code` are."""
+    by_part = lay_out(parts, width=width, visible=visible, first_line=first_line)
     return [_join_brackets(rows, width) for rows in by_part]
 
 

@@ -102,7 +102,7 @@ def _lines_apart(lines: Sequence[str]) -> Iterator[bool]:
     for line, is_fenced in zip(lines, fenced_lines(lines), strict=True):
         opens = _PREFORMATTED.search(line)
         is_preformatted = is_preformatted or bool(opens)
-        yield is_fenced or is_preformatted or not line.strip() or _is_heading(line)
+        yield is_fenced or is_preformatted or not line.strip() or line.startswith("#")
         if line.lower().rfind(_PREFORMATTED_END) > (opens.start() if opens else -1):
             is_preformatted = False
 
@@ -120,10 +120,6 @@ def fenced_lines(lines: Sequence[str]) -> list[bool]:
                 fence = ""
         fenced.append(bool(found or fence))
     return fenced
-
-
-def _is_heading(line: str) -> bool:
-    return line.startswith("#")
 
 
 def _is_paragraph(lines: Sequence[str]) -> bool:

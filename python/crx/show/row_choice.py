@@ -26,7 +26,7 @@ _REPEATED = 0.02
 _CODE_PART = 0.5
 
 
-class RowTerms(NamedTuple):
+class _RowTerms(NamedTuple):
     """The query's terms in each row of a passage, and their weights, which are 1 in all.
 
     `defining` are the rows that declare the identifier, number or code that is the query, or hold
@@ -44,11 +44,11 @@ class RowTerms(NamedTuple):
         return sum(self.weights[term] for term in set[str]().union(*rows))
 
 
-def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> RowTerms:
+def find_terms(texts: Sequence[str], *, query: str, known: Set[str]) -> _RowTerms:
     """Return the terms of the query in each row; rare ones weigh more, `known` ones less."""
     rows, weights, defining = analyze_query(query).row_terms(texts, known=known)
     held = [{weights[at][0] for at in row} for row in rows]
-    return RowTerms(held, dict(weights), frozenset(defining), _rows_with(query, texts))
+    return _RowTerms(held, dict(weights), frozenset(defining), _rows_with(query, texts))
 
 
 def _rows_with(query: str, texts: Sequence[str]) -> frozenset[int]:
@@ -60,7 +60,7 @@ def _rows_with(query: str, texts: Sequence[str]) -> frozenset[int]:
 
 
 def choose_prose(
-    terms: RowTerms,
+    terms: _RowTerms,
     fullness: Sequence[float],
     shown: Sequence[float],
     hits: Sequence[range],
@@ -121,7 +121,7 @@ def count_code_rows(rows: Sequence[str]) -> int:
 
 
 def choose_code(
-    terms: RowTerms,
+    terms: _RowTerms,
     texts: Sequence[str],
     hits: Sequence[range],
     *,
@@ -208,7 +208,7 @@ def _row_beside(taken: Set[int], at: int, *, end: int) -> int:
     return next(row for row in range(at, -1, -1) if row not in taken) if after is None else after
 
 
-def _best_window(terms: RowTerms, texts: Sequence[str], rows: range, *, count: int) -> range:
+def _best_window(terms: _RowTerms, texts: Sequence[str], rows: range, *, count: int) -> range:
     """Return `count` of some rows in one piece: those with most terms, and occurrences of them.
 
     A piece with a definition of what is asked for goes first, then one with `_CODE_PART` of the

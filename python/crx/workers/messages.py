@@ -13,7 +13,7 @@ from typing import Any
 Message = dict[str, Any]
 
 # A document is one message. 256 MiB is longer than any document whose chunks can be situated.
-MAX_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 
 _LENGTH = struct.Struct(">I")
 
@@ -48,7 +48,7 @@ def decode_message(buffer: bytearray) -> Message | None:
     if len(buffer) < _LENGTH.size:
         return None
     (length,) = _LENGTH.unpack_from(buffer)
-    if length > MAX_BYTES:
+    if length > _MAX_BYTES:
         raise ChildLost("an answer without end")
     end = _LENGTH.size + length
     if len(buffer) < end:

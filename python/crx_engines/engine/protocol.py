@@ -260,26 +260,21 @@ class EngineSnapshot(Protocol):
     @property
     def missing(self) -> tuple[str, ...]:
         """What is left out of answers because a server is down: a line for each, for the notes."""
-        ...
 
     @property
     def exact(self) -> bool:
         """Whether `dense_topk` compares the query with every vector."""
-        ...
 
     def stats(self) -> CollectionStatistics:
         """Return the statistics of the state."""
-        ...
 
     def doc_freqs(self, terms: Sequence[str], *, saturation: Saturation) -> list[int]:
         """Return how many chunks hold each term in a field of positive weight."""
-        ...
 
     def dense_topk(
         self, vector: NDArray[np.float32], *, k: int, where: Conditions | None
     ) -> Ranking:
         """Return the k chunks of largest inner product of the (d,) query and their vectors."""
-        ...
 
     def sparse_topk(
         self, weights: QueryWeights, *, k: int, saturation: Saturation, where: Conditions | None
@@ -288,15 +283,12 @@ class EngineSnapshot(Protocol):
 
         A chunk without any of the terms is in no ranking.
         """
-        ...
 
     def rows(self, keys: Sequence[int]) -> list[FoundChunk]:
         """Return the chunks of these keys, in their order; a key without a chunk is skipped."""
-        ...
 
     def documents(self, docs: Sequence[int]) -> list[FoundDocument]:
         """Return the documents of these ids, in any order."""
-        ...
 
     def neighbours(
         self, positions: Sequence[tuple[int, int]], *, each_side: int
@@ -306,27 +298,21 @@ class EngineSnapshot(Protocol):
         It is (n, 7): document, ordinal, start, end, token_start, token_end, section, in ascending
         order, without repetitions.
         """
-        ...
 
     def spans(self, spans: Sequence[tuple[int, int, int]]) -> list[FoundSpan]:
         """Return the text of each (document, start, end), with its lines and marks."""
-        ...
 
     def fields(self) -> set[str]:
         """Return the names of the fields of the documents' metadata."""
-        ...
 
     def has_document(self, *, where: Conditions) -> bool:
         """Return whether a document meets a filter."""
-        ...
 
     def digests(self, *, where: Conditions | None) -> dict[str, bytes]:
         """Return the digest of each document, by URI, as it was when the document was put."""
-        ...
 
     def read(self, uri: str) -> StoredDocument | None:
         """Return a document with all that was made of it, None if there is none."""
-        ...
 
 
 @runtime_checkable
@@ -336,15 +322,12 @@ class Engine(Protocol):
     @property
     def name(self) -> str:
         """The address, without a password."""
-        ...
 
     def settings(self) -> dict[str, str]:
         """Return the settings that the index was built with; empty if there is no index yet."""
-        ...
 
     def create(self, settings: Mapping[str, str]) -> None:
         """Make an empty index with these settings where there is none."""
-        ...
 
     def upsert(self, documents: Sequence[StoredDocument]) -> int:
         """Put documents, one or a few in each transaction; return how many were not there already.
@@ -352,23 +335,18 @@ class Engine(Protocol):
         A document replaces the one of its URI. Readers see the old document or the new one. Several
         writers may put documents at the same time.
         """
-        ...
 
     def delete(self, uris: Sequence[str]) -> int:
         """Remove documents, one or a few in each transaction; return how many there were."""
-        ...
 
     def publish(self) -> None:
         """Finish what `upsert` and `delete` leave for the end of a run."""
-        ...
 
     def snapshot(self) -> contextlib.AbstractContextManager[EngineSnapshot]:
         """Give the last committed state."""
-        ...
 
     def close(self) -> None:
         """Release the connections and files."""
-        ...
 
 
 def lines_of(text: str, *, first_line: int) -> tuple[int, int]:
@@ -382,7 +360,6 @@ class SettingsWriter(Protocol):
 
     def set_settings(self, settings: Mapping[str, str]) -> None:
         """Set some settings; all others stay. An empty text removes one."""
-        ...
 
 
 @runtime_checkable
@@ -391,7 +368,6 @@ class GraphBuilder(Protocol):
 
     def build_graph(self) -> None:
         """Build an HNSW graph of the vectors, which searches then use; exact scans end."""
-        ...
 
 
 def batches(

@@ -23,7 +23,6 @@ class Sized(Protocol):
     @property
     def chars(self) -> int:
         """Characters of the text."""
-        ...
 
 
 Task = TypeVar("Task", bound=Sized)
@@ -37,7 +36,6 @@ class JobWorker(Protocol[TaskIn, AnswerOut]):
 
     def run(self, task: TaskIn) -> Iterator[AnswerOut]:
         """Yield the answers to a task, each as soon as it is known; raises `ModelError`."""
-        ...
 
 
 class Job(Protocol[Task, Answer]):
@@ -49,55 +47,42 @@ class Job(Protocol[Task, Answer]):
     @property
     def command(self) -> Sequence[str]:
         """The command of a process that calls `serve_job`."""
-        ...
 
     def with_threads(self, threads: int) -> Job[Task, Answer]:
         """Return the job for workers of so many threads."""
-        ...
 
     def load(self) -> JobWorker[Task, Answer]:
         """Load the model; raises `ModelError`, and `Incompatible` for another model."""
-        ...
 
     def count_answers(self, task: Task) -> int:
         """Return how many answers a task has."""
-        ...
 
     def silent_s(self, chars: int) -> float:
         """Return for how many seconds a worker with so much text may be silent."""
-        ...
 
     def remaining(self, task: Task, answer: Answer) -> Task:
         """Return a task without the items that an answer is about."""
-        ...
 
     def suspects(self, task: Task) -> Sequence[Hashable]:
         """Return the items at which a worker with this task may have been lost, at least one."""
-        ...
 
     def divide(self, task: Task, *, losses: int) -> Sequence[Task]:
         """Return what other workers are given after so many losses at the first suspect."""
-        ...
 
     def encode(self) -> Message:
         """Return the job as an object of JSON."""
-        ...
 
     def encode_task(self, task: Task) -> Message:
         """Return a task as an object of JSON."""
-        ...
 
     def decode_task(self, message: Message) -> Task:
         """Return the task of an object."""
-        ...
 
     def encode_answer(self, answer: Answer) -> Message:
         """Return an answer as an object of JSON."""
-        ...
 
     def decode_answer(self, message: Message, task: Task) -> Answer:
         """Return the answer of an object; raises `ValueError`, `KeyError` or `TypeError`."""
-        ...
 
 
 def use_threads(threads: int) -> None:

@@ -46,25 +46,19 @@ class WorkerTransport(Protocol[TaskIn, Answer]):
     @property
     def host(self) -> str:
         """The host that texts are sent to: "localhost" unless one is on another machine."""
-        ...
 
     @property
     def capacity(self) -> int:
         """How many workers there is room for, at least 1."""
-        ...
 
     def start(self) -> int:
         """Start a worker and return its number; `WorkerReady` or `WorkerLost` follows."""
-        ...
 
     def send(self, worker: int, task: TaskIn) -> None:
         """Send a task to a worker that is ready; its failure is told by `receive`."""
-        ...
 
     def receive(self, *, timeout_s: float) -> Sequence[WorkerEvent[Answer]]:
         """Wait for the next events; empty after the timeout. Raises `ModelError`."""
-        ...
 
     def close(self) -> None:
         """End all workers."""
-        ...

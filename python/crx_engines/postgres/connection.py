@@ -154,14 +154,6 @@ def _addresses(authority: str, hosts: str, environ: Mapping[str, str]) -> list[t
     return [(str(each.hostname), each.port or port) for each in named]
 
 
-def parse_address(url: str, *, environ: Mapping[str, str] = os.environ) -> DatabaseAddress:
-    """Parse the URL of one server; see `parse_addresses`."""
-    addresses = parse_addresses(url, environ=environ)
-    if len(addresses) > 1:
-        raise UsageError(f"{without_password(url)}: names {len(addresses)} servers, not one")
-    return addresses[0]
-
-
 class Connection:
     """A connection to one server; statements of several threads go one after the other.
 

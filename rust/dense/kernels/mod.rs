@@ -12,7 +12,7 @@ use half::f16;
 
 pub(super) use aligned::Aligned;
 pub(super) use portable::QUERIES;
-use portable::dot;
+use portable::{dot, dots_codes};
 
 /// A function that returns the inner product of a row and a query.
 pub(super) type Kernel<T, Q = f32> = fn(&[T], &[Q]) -> f32;
@@ -104,6 +104,30 @@ pub(super) fn kernel_pair() -> Kernel<f16, f16> {
     dot
 }
 
+/// A function that appends the inner products of rows of a matrix of codes and a query's codes, which
+/// have to fit.
+pub(super) type CodesKernel = fn(&[i8], &[usize], &[i16], &mut Vec<i32>);
+
+/// Returns the fastest kernel for codes on this processor.
+pub(super) fn kernel_codes() -> CodesKernel {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+            // SAFETY: the processor has the features.
+            return |matrix, rows, query, sums| unsafe {
+                x86::dots_codes_avx512(matrix, rows, query, sums)
+            };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return |matrix, rows, query, sums| unsafe {
+                x86::dots_codes_avx2(matrix, rows, query, sums)
+            };
+        }
+    }
+    |matrix, rows, query, sums| dots_codes(matrix, rows, query, sums)
+}
+
 /// Fetches values into the processor's cache, if it can be told to.
 #[inline]
 pub(super) fn prefetch<T>(values: &[T]) {
@@ -115,6 +139,7 @@ pub(super) fn prefetch<T>(values: &[T]) {
 
 #[cfg(test)]
 mod tests {
+    use super::portable::dot_codes;
     use super::*;
     use proptest::prelude::*;
 
@@ -140,12 +165,27 @@ mod tests {
                 prop_assert_eq!(kernel(&halves, &query).to_bits(), half.to_bits());
             }
             prop_assert_eq!(kernel_pair()(&halves, &others).to_bits(), pair.to_bits());
+            let codes: Vec<i8> = row.iter().map(|value| (value * 63.0) as i8).collect();
+            let matrix = [&codes[..], &codes].concat();
+            let asked: Vec<i16> = query.iter().map(|value| (value * 4095.0) as i16).collect();
+            let sums = |kernel: CodesKernel| {
+                let mut sums = vec![7];
+                kernel(&matrix, &[1, 0], &asked, &mut sums);
+                sums
+            };
+            let product = dot_codes(&codes, &asked);
+            prop_assert_eq!(sums(kernel_codes()), [7, product, product]);
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("fma")
                 && is_x86_feature_detected!("f16c")
             {
                 // SAFETY: the processor has the features.
+                let avx2: CodesKernel = |matrix, rows, query, sums| unsafe {
+                    x86::dots_codes_avx2(matrix, rows, query, sums);
+                };
+                prop_assert_eq!(sums(avx2), [7, product, product]);
+                // SAFETY: as above.
                 let (f32_avx2, f16_avx2) = unsafe {
                     (x86::dot_f32_avx2(&row, &query), x86::dot_f16_avx2(&halves, &query))
                 };

@@ -44,6 +44,25 @@ pub(super) fn dot<T: Value, Q: Value>(row: &[T], query: &[Q]) -> f32 {
     total(sums)
 }
 
+/// Appends the inner products of rows of a matrix of whole numbers and a query; they do not depend on
+/// the order of the sum.
+#[inline(always)]
+pub(super) fn dots_codes(matrix: &[i8], rows: &[usize], query: &[i16], sums: &mut Vec<i32>) {
+    let dim = query.len();
+    sums.extend(
+        rows.iter()
+            .map(|row| dot_codes(&matrix[row * dim..][..dim], query)),
+    );
+}
+
+#[inline(always)]
+pub(super) fn dot_codes(row: &[i8], query: &[i16]) -> i32 {
+    let products = row.iter().zip(query);
+    products
+        .map(|(&code, &value)| i32::from(code) * i32::from(value))
+        .sum()
+}
+
 /// Adds the values after the last whole block of lanes to the first lanes.
 #[inline(always)]
 pub(super) fn add_rest<T: Value, Q: Value>(sums: &mut [f32; LANES], row: &[T], query: &[Q]) {

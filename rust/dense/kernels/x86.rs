@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use half::f16;
 
-use super::portable::{LANES, QUERIES, add_rest, dot, total};
+use super::portable::{LANES, QUERIES, add_rest, dot, dot_codes, dots_codes, total};
 
 /// Fetches the cache lines of an object.
 #[inline]
@@ -29,6 +29,33 @@ pub(super) fn dot_f32_avx512(row: &[f32], query: &[f32]) -> f32 {
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dot_f32_avx2(row: &[f32], query: &[f32]) -> f32 {
     dot(row, query)
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn dots_codes_avx512(matrix: &[i8], rows: &[usize], query: &[i16], sums: &mut Vec<i32>) {
+    let dim = query.len();
+    let (queries, query_rest) = query.as_chunks::<LANES>();
+    for &row in rows {
+        let (row, row_rest) = matrix[row * dim..][..dim].as_chunks::<LANES>();
+        let mut lanes = _mm512_setzero_si512();
+        for (codes, query) in row.iter().zip(queries) {
+            // SAFETY: both hold 32 values, of one and of two bytes; loads need no alignment.
+            let (codes, query) = unsafe {
+                (
+                    _mm256_loadu_si256(codes.as_ptr().cast()),
+                    _mm512_loadu_si512(query.as_ptr().cast()),
+                )
+            };
+            let products = _mm512_madd_epi16(_mm512_cvtepi8_epi16(codes), query);
+            lanes = _mm512_add_epi32(lanes, products);
+        }
+        sums.push(_mm512_reduce_add_epi32(lanes) + dot_codes(row_rest, query_rest));
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn dots_codes_avx2(matrix: &[i8], rows: &[usize], query: &[i16], sums: &mut Vec<i32>) {
+    dots_codes(matrix, rows, query, sums);
 }
 
 /// Bytes ahead of a row that are fetched while it is read, if [`prefetches`] says so.

@@ -14,11 +14,11 @@ from crx_engines.postgres.binary_rows import (
     rows_of_fields,
     rows_of_numbers,
 )
-from crx_engines.postgres.connection import Connection, parse_address
+from crx_engines.postgres.connection import Connection, parse_addresses
 
 
 def test_rows_of_each_type_are_those_of_an_insert(new_database: Callable[[], str]) -> None:
-    connection = Connection(parse_address(new_database()))
+    connection = Connection(parse_addresses(new_database())[0])
     connection.run_script(
         "CREATE EXTENSION vector SCHEMA public; CREATE TEMPORARY TABLE copied "
         "(a bigint, b integer, c text, d bytea, e integer[], f public.halfvec)"
@@ -44,7 +44,7 @@ def test_rows_of_each_type_are_those_of_an_insert(new_database: Callable[[], str
 
 
 def test_columns_of_numbers_have_the_width_of_their_dtype(new_database: Callable[[], str]) -> None:
-    connection = Connection(parse_address(new_database()))
+    connection = Connection(parse_addresses(new_database())[0])
     connection.run_script("CREATE TEMPORARY TABLE copied (a bigint, b integer, c smallint)")
     columns = [np.array([2**40, -1]), np.array([-5, 6], np.int32), np.array([7, -8], np.int16)]
     connection.copy_rows("copied", rows_of_numbers(columns))

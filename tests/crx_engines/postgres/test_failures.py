@@ -14,11 +14,11 @@ import crx
 from crx.errors import CrxError, Incompatible, NotAnIndex, SystemFailure, UsageError
 from crx_engines.folder.copy import copy_documents, open_engine
 from crx_engines.postgres import migrations
-from crx_engines.postgres.connection import Connection, parse_address
+from crx_engines.postgres.connection import Connection, parse_addresses
 
 
 def run(url: str, *statements: str) -> None:
-    connection = Connection(parse_address(url))
+    connection = Connection(parse_addresses(url)[0])
     for statement in statements:
         connection.run_script(statement)
     connection.close()
@@ -154,7 +154,7 @@ def test_a_role_without_superuser_can_own_an_index(
     folder: Path, server: PostgresServer, new_database: Callable[[], str]
 ) -> None:
     url = new_database()
-    name = parse_address(url).database
+    name = parse_addresses(url)[0].database
     run(
         url,
         "CREATE EXTENSION vector",
@@ -172,7 +172,7 @@ def test_a_role_that_may_not_enable_pgvector_is_told_what_to_ask_for(
 ) -> None:
     url = new_database()
     run(url, "DROP ROLE IF EXISTS nobody", "CREATE ROLE nobody LOGIN")
-    name = parse_address(url).database
+    name = parse_addresses(url)[0].database
     with pytest.raises(UsageError, match='have an administrator run "CREATE EXTENSION vector"'):
         create(server.url(name, user="nobody"))
 
@@ -226,7 +226,7 @@ def test_a_url_that_is_not_valid_is_refused(url: str, fact: str) -> None:
 
 def test_a_url_takes_what_it_lacks_from_the_environment() -> None:
     environ = {"PGHOST": "db", "PGPORT": "6000", "PGUSER": "ann", "PGPASSWORD": "p"}
-    address = parse_address("postgresql:///notes", environ=environ)
+    address = parse_addresses("postgresql:///notes", environ=environ)[0]
     assert (address.host, address.port, address.user, address.password) == ("db", 6000, "ann", "p")
     assert address.name == "postgresql://ann@db:6000/notes"
     assert PORT == 5432

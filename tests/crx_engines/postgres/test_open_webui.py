@@ -9,7 +9,7 @@ from pathlib import Path
 
 import crx
 from crx_engines.folder.copy import copy_documents, open_engine
-from crx_engines.postgres.connection import Connection, parse_address
+from crx_engines.postgres.connection import Connection, parse_addresses
 
 GUIDE = Path(__file__).parents[3] / "docs" / "engines" / "postgresql.md"
 # The statement of Open WebUI, with its defaults for the names of fields.
@@ -26,7 +26,7 @@ def test_open_webui_finds_the_chunks_that_the_dense_leg_finds(
     with contextlib.closing(open_engine(url)) as copy:
         copy_documents(open_engine(str(folder)), copy)
     (view,) = re.findall(r"```sql\n(CREATE VIEW .*?)```", GUIDE.read_text(), re.DOTALL)
-    connection = Connection(parse_address(url))
+    connection = Connection(parse_addresses(url)[0])
     connection.run_script(view)
     with crx.open(folder, create=False) as index:
         hits = index.search("PostgreSQL and Milvus", legs=["dense"], rerank=False, k=3).hits

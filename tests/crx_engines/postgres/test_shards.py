@@ -15,10 +15,10 @@ import pytest
 from postgres_server import UNPRIVILEGED, PostgresServer, url_of_all
 
 import crx
-from crx.errors import CrxError, Incompatible, NoRoom, SystemFailure, UsageError
+from crx.errors import Incompatible, NoRoom, SystemFailure, UsageError
 from crx_engines.engine.protocol import CollectionStatistics
 from crx_engines.folder.copy import CopyProgress, copy_documents, open_engine
-from crx_engines.postgres.connection import Connection, parse_address, parse_addresses
+from crx_engines.postgres.connection import Connection, parse_addresses
 
 Servers = tuple[PostgresServer, ...]
 
@@ -38,7 +38,7 @@ def documents_on_each(servers: Servers, url: str) -> list[Counter[str]]:
     database = parse_addresses(url)[0].database
     counts = []
     for server in servers:
-        connection = Connection(parse_address(server.url(database)))
+        connection = Connection(parse_addresses(server.url(database))[0])
         counts.append(Counter(uri for (uri,) in connection.run("SELECT uri FROM document")))
         connection.close()
     return counts
@@ -180,11 +180,6 @@ def test_a_url_names_several_servers() -> None:
     engine.close()
 
 
-def test_one_server_is_asked_for_where_one_is_needed() -> None:
-    with pytest.raises(CrxError, match="names 2 servers, not one"):
-        parse_address("postgresql://a,b/d")
-
-
 @pytest.fixture
 def small_disk() -> Iterator[Path]:
     """A file system of 32 MB, with a folder that is the server's."""
@@ -207,7 +202,7 @@ def test_a_full_disk_of_one_server_is_said_and_the_copy_goes_on_later(
 ) -> None:
     url = new_cluster()
     database = parse_addresses(url)[0].database
-    connection = Connection(parse_address(servers[1].url("postgres")))
+    connection = Connection(parse_addresses(servers[1].url("postgres"))[0])
     connection.run_script(f"CREATE TABLESPACE small LOCATION '{small_disk}'")
     connection.run_script(f"ALTER DATABASE {database} SET TABLESPACE small")
     source, target = open_engine(str(folder)), open_engine(url)

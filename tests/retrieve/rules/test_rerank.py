@@ -14,8 +14,8 @@ from tiny_model import make_model
 
 import crx
 from crx.errors import ModelError, UsageError
-from crx.models import add_model
 from crx.models.card import write_card
+from crx.models.store import add_model
 from crx.retrieve.rules.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS

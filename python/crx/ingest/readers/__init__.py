@@ -26,7 +26,6 @@ class Reader(Protocol):
 
     def read(self, data: bytes, *, name: str) -> Iterator[Document]:
         """Yield documents whose URI is `name`, or `name#<id>` if the bytes contain several."""
-        ...
 
 
 # The extensions are repeated here so that a module is imported only for a file of its format.

@@ -28,7 +28,7 @@ _CPP = re.compile(
     re.MULTILINE,
 )
 # A tree takes about 20 times the memory of its text; a larger text is generated data, not code.
-LARGEST = 2_000_000
+_LARGEST = 2_000_000
 
 
 class Unparsed(Exception):
@@ -45,10 +45,7 @@ def read(data: bytes, *, name: str) -> Iterator[Document]:
     language = LANGUAGES.get(extension, "")
     if extension == ".h":
         language = "cpp" if _CPP.search(decoded.text) else "c"
-    metadata: dict[str, Scalar | list[Scalar]] = {
-        **decoded.metadata(),
-        "format": language,
-    }
+    metadata: dict[str, Scalar | list[Scalar]] = {**decoded.metadata(), "format": language}
     try:
         marks = definitions(decoded.text, language=language)
     except Unparsed as why:
@@ -62,8 +59,8 @@ def definitions(text: str, *, language: str) -> tuple[Mark, ...]:
 
     Raises `Unparsed` if the text is too large or cannot be parsed.
     """
-    if len(text) > LARGEST:
-        raise Unparsed(f"larger than {LARGEST:,} characters")
+    if len(text) > _LARGEST:
+        raise Unparsed(f"larger than {_LARGEST:,} characters")
     grammars = load_grammars()
     if grammars is not None and language in grammars.LANGUAGES:
         marks: tuple[Mark, ...] = grammars.definitions(text, language=language)

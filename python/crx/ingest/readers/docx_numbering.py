@@ -15,7 +15,7 @@ _MOST_LEVELS = 9
 
 
 @dataclass(frozen=True, slots=True)
-class DocxList:
+class _DocxList:
     """A list that paragraphs refer to: its levels, and those with a start of its own."""
 
     abstract: str  # lists of one abstract list are counted together
@@ -27,7 +27,7 @@ class DocxList:
 class DocxNumbering:
     """The lists of a document, and how far each is counted."""
 
-    def __init__(self, lists: Mapping[str, DocxList]) -> None:
+    def __init__(self, lists: Mapping[str, _DocxList]) -> None:
         self._lists = lists
         self._counters: dict[str, ListCounters] = {}
         self._started: set[tuple[str, int]] = set()
@@ -55,7 +55,7 @@ def read_numbering(archive: Archive, path: str) -> DocxNumbering:
     return DocxNumbering(_read_lists(archive.read_xml(path)) if path in archive else {})
 
 
-def _read_lists(root: Element) -> dict[str, DocxList]:
+def _read_lists(root: Element) -> dict[str, _DocxList]:
     abstracts = {attribute(each, "abstractNumId"): each for each in children(root, "abstractNum")}
     by_style = {
         attribute(link, "val"): id_
@@ -74,7 +74,7 @@ def _read_lists(root: Element) -> dict[str, DocxList]:
     return lists
 
 
-def _read_list(abstract: str, root: Element, own: Element) -> DocxList:
+def _read_list(abstract: str, root: Element, own: Element) -> _DocxList:
     levels, by_style = {}, {}
     for element in children(root, "lvl"):
         at = number(attribute(element, "ilvl"))
@@ -92,7 +92,7 @@ def _read_list(abstract: str, root: Element, own: Element) -> DocxList:
         if start is not None and at in levels:
             starts[at] = number(attribute(start, "val"), default=1)
             levels[at] = replace(levels[at], start=starts[at])
-    return DocxList(abstract, levels, starts, by_style)
+    return _DocxList(abstract, levels, starts, by_style)
 
 
 def _read_level(element: Element) -> ListLevel:

@@ -13,7 +13,7 @@ from crx.ingest.readers.left_out import LeftOut
 from crx.types import Scalar
 
 # Metadata that readers and the index write themselves.
-OWN_METADATA = frozenset((
+_OWN_METADATA = frozenset((
     "as_written", "compression", "encoding", "ext", "folder_description", "format", "left_out",
     "left_out_reasons", "ocr", "part_of", "path", "source", "title_from", "undecodable", "uri",
 ))  # fmt: skip
@@ -62,7 +62,7 @@ def front_matter(text: str) -> tuple[dict[str, Scalar | list[Scalar]], int]:
     fields = {
         name: value
         for name, value in _flat(parsed).items()
-        if name not in OWN_METADATA and value not in ("", [])
+        if name not in _OWN_METADATA and value not in ("", [])
     }
     return {**fields, **left_out.metadata()}, min(body, len(text))
 

@@ -53,19 +53,19 @@ _SPACE = re.compile(r"[ \t\n\r\f\v]+")
 
 
 @dataclass(frozen=True, slots=True)
-class PageText:
+class _PageText:
     """The text of a page, which may be empty, and its headings."""
 
     text: str
     headings: tuple[Heading, ...]
 
 
-def read_page(data: bytes) -> PageText:
+def read_page(data: bytes) -> _PageText:
     """Return the text and the headings of a page that is part of a document, such as a book."""
     if not data.strip():
-        return PageText("", ())
+        return _PageText("", ())
     text, headings = _content(parse_page(decode_page(data).text))
-    return PageText(text, tuple(headings))
+    return _PageText(text, tuple(headings))
 
 
 def read(data: bytes, *, name: str) -> Iterator[Document]:

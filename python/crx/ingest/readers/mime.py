@@ -119,7 +119,7 @@ def _default_charset(message: Message) -> str:
         return ""
 
 
-def file_name(part: Message, charset: str = "") -> str:
+def _file_name(part: Message, charset: str = "") -> str:
     """Return the name of an attached file, without folders, or ""."""
     written = decode_header(part.get_filename() or "", charset)
     return written.replace("\\", "/").rpartition("/")[2].strip()
@@ -273,7 +273,7 @@ class _Reading:
         return "\n\n".join((*own, *after))
 
     def _read_leaf(self, part: Message, kind: str) -> None:
-        name = file_name(part, self._charset)
+        name = _file_name(part, self._charset)
         content = content_of(part)
         if content.startswith(TNEF):
             self._read_tnef(content)

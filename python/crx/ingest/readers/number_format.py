@@ -48,19 +48,19 @@ _DIGITS = 15
 _ENTERED = Context(prec=_DIGITS, rounding=ROUND_HALF_UP)
 _CONTEXT = Context(prec=700)  # digits of the largest number, its decimals and its scale
 
-Kind = Literal[
+_Kind = Literal[
     "text", "digit", "point", "comma", "percent", "exponent", "slash", "date", "general", "at"
 ]
-Token = tuple[Kind, str]
+_Token = tuple[_Kind, str]
 # A row of digits: the text before, whether thousands have commas, decimals, the text after, and
 # the decimals to shift by. The core shows it.
 _FixedPoint: TypeAlias = tuple[str, bool, int, str, int]
 # The same, and whether a number below zero has a minus.
 FixedPoint: TypeAlias = tuple[str, bool, int, str, int, bool]
 # A format that the core shows: a row of digits, or the tokens of a date. None is for another.
-Format: TypeAlias = FixedPoint | tuple[Token, ...] | None
+_Format: TypeAlias = FixedPoint | tuple[_Token, ...] | None
 # Those of numbers above zero, below zero and of zero.
-FormatsBySign: TypeAlias = tuple[Format, Format, Format]
+FormatsBySign: TypeAlias = tuple[_Format, _Format, _Format]
 
 _TOKEN = re.compile(
     r"""
@@ -82,7 +82,7 @@ _SYSTEM = {"$-f800": ISO_DATE, "$-f400": ISO_TIME, "$-x-sysdate": ISO_DATE, "$-x
 class _Section:
     """One of the codes between semicolons: its tokens, and the numbers that it is for."""
 
-    tokens: tuple[Token, ...]
+    tokens: tuple[_Token, ...]
     operator: str = ""
     limit: float = 0.0
     kinds: frozenset[str] = frozenset()
@@ -140,7 +140,7 @@ def formats_by_sign(code: str) -> FormatsBySign:
     return _known(*above), _known(*below), _known(*zero)
 
 
-def _known(section: _Section, is_absolute: bool) -> Format:  # noqa: FBT001 - of `_choose`
+def _known(section: _Section, is_absolute: bool) -> _Format:  # noqa: FBT001 - of `_choose`
     if "date" in section.kinds:
         return section.tokens
     return (*section.fixed_point, not is_absolute) if section.fixed_point else None
@@ -160,7 +160,7 @@ def show_text(value: str, code: str) -> str:
     return _fill_in(section.tokens, value) if "at" in section.kinds else value
 
 
-def _fill_in(tokens: tuple[Token, ...], value: str) -> str:
+def _fill_in(tokens: tuple[_Token, ...], value: str) -> str:
     return "".join(value if kind in ("general", "at") else text for kind, text in tokens)
 
 
@@ -179,7 +179,7 @@ def _parse(code: str) -> tuple[_Section, ...]:
 @lru_cache(maxsize=1_000)
 def _parse_short(code: str) -> tuple[_Section, ...]:
     sections: list[_Section] = []
-    tokens: list[Token] = []
+    tokens: list[_Token] = []
     operator, limit = "", 0.0
     for match in _TOKEN.finditer(code):
         kind, text = match.lastgroup or "text", match[match.lastgroup or 0]
@@ -198,12 +198,12 @@ def _parse_short(code: str) -> tuple[_Section, ...]:
     return tuple(sections[:4])
 
 
-def _section(tokens: Sequence[Token], operator: str, limit: float) -> _Section:
+def _section(tokens: Sequence[_Token], operator: str, limit: float) -> _Section:
     kinds = frozenset(kind for kind, _ in tokens)
     return _Section(tuple(tokens), operator, limit, kinds, _one_row(tokens))
 
 
-def _one_row(tokens: Sequence[Token]) -> _FixedPoint | None:
+def _one_row(tokens: Sequence[_Token]) -> _FixedPoint | None:
     """Return a section of most workbooks, such as `#,##0.00 "km"` or `0%`, None for another."""
     positions = [at for at, (kind, _) in enumerate(tokens) if kind in ("digit", "point", "comma")]
     if not positions:
@@ -220,7 +220,7 @@ def _one_row(tokens: Sequence[Token]) -> _FixedPoint | None:
     return before, bool(match[1]), len(match[2] or ""), after, shift
 
 
-def _token(kind: str, text: str) -> Token:
+def _token(kind: str, text: str) -> _Token:
     match kind:
         case "quoted" | "escaped":
             return "text", text
@@ -237,7 +237,7 @@ def _token(kind: str, text: str) -> Token:
     return "text", text
 
 
-def _bracket_tokens(text: str) -> list[Token]:
+def _bracket_tokens(text: str) -> list[_Token]:
     """Return what brackets show: a currency, elapsed time; nothing for a color or a language."""
     if text.startswith("$"):
         return [("text", text[1:].partition("-")[0])]
@@ -262,7 +262,7 @@ def _choose(sections: tuple[_Section, ...], value: float) -> tuple[_Section, boo
     return (numeric[1], True) if value < 0 else (numeric[2], False)
 
 
-def _show_decimal(value: Decimal, tokens: tuple[Token, ...]) -> tuple[str, bool]:
+def _show_decimal(value: Decimal, tokens: tuple[_Token, ...]) -> tuple[str, bool]:
     """Return a number without a sign in its positions, and whether it is rounded to zero."""
     kinds = [kind for kind, _ in tokens]
     point = kinds.index("point") if "point" in kinds else len(tokens)
@@ -281,7 +281,7 @@ def _show_decimal(value: Decimal, tokens: tuple[Token, ...]) -> tuple[str, bool]
 
 
 def _lay_out(
-    tokens: tuple[Token, ...], point: int, whole: str, fraction: str, *, is_grouped: bool
+    tokens: tuple[_Token, ...], point: int, whole: str, fraction: str, *, is_grouped: bool
 ) -> str:
     """Return the digits of a number in the positions of its section, with what stands between."""
     positions = sum(1 for kind, _ in tokens[:point] if kind == "digit")
@@ -317,7 +317,7 @@ def _blank(position: str) -> str:
     return {"0": "0", "?": " "}.get(position, "")
 
 
-def _show_scientific(value: Decimal, tokens: tuple[Token, ...]) -> tuple[str, bool]:
+def _show_scientific(value: Decimal, tokens: tuple[_Token, ...]) -> tuple[str, bool]:
     """Return a number with its exponent, a multiple of the positions before the point."""
     at = next(i for i, (kind, _) in enumerate(tokens) if kind == "exponent")
     mantissa, rest = tokens[:at], tokens[at + 1 :]
@@ -338,7 +338,7 @@ def _show_scientific(value: Decimal, tokens: tuple[Token, ...]) -> tuple[str, bo
     return f"{digits}E{sign}{abs(exponent):0{width}d}{suffix}", not value
 
 
-def _show_fraction(value: Decimal, tokens: tuple[Token, ...]) -> str:
+def _show_fraction(value: Decimal, tokens: tuple[_Token, ...]) -> str:
     """Return a number as a fraction, "" if the section has none."""
     slash = next(i for i, (kind, _) in enumerate(tokens) if kind == "slash")
     start, end = slash, slash + 1

@@ -25,7 +25,7 @@ _MOST_BYTES = 64_000_000
 Attached = tuple[str, bytes]
 
 
-class ReadAttached(Protocol):
+class _ReadAttached(Protocol):
     """A function that yields the documents of bytes."""
 
     def __call__(self, data: bytes, *, name: str) -> Iterator[Document]: ...
@@ -63,7 +63,7 @@ def _size(attachment: Any) -> int:
 
 
 def read_attached(
-    files: Sequence[Attached], *, name: str, part_of: str, read: ReadAttached, left_out: LeftOut
+    files: Sequence[Attached], *, name: str, part_of: str, read: _ReadAttached, left_out: LeftOut
 ) -> list[Document]:
     """Return the documents of attached files, whose URIs are the PDF's with `#` and their name."""
     found: list[Document] = []
@@ -81,7 +81,7 @@ def read_attached(
     return found
 
 
-def _read_text(read: ReadAttached, content: bytes, uri: str) -> list[Document]:
+def _read_text(read: _ReadAttached, content: bytes, uri: str) -> list[Document]:
     """Return the documents of a file, none if it is no text."""
     try:
         return [*read(content, name=uri)]

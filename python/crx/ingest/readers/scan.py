@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the worker process starts twice as fast without it
     from numpy.typing import NDArray
 
 extensions = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
-ENGINES = ("rapidocr",)
+_ENGINES = ("rapidocr",)
 HOW = 'pip install "crx[ocr]", then --set ocr=rapidocr reads it'
 
 # The pixels of an image, rows by columns by colours, or the bytes of an image file.
@@ -48,8 +48,8 @@ class Reading(NamedTuple):
 
 def require_engine(name: str) -> None:
     """Raise `UsageError` for an engine that there is not, or that is not installed."""
-    if name not in ENGINES:
-        raise UsageError(f"ocr = {name}: no such engine; use {', '.join(ENGINES)}")
+    if name not in _ENGINES:
+        raise UsageError(f"ocr = {name}: no such engine; use {', '.join(_ENGINES)}")
     if find_spec(name) is None:
         raise UsageError(f'ocr = {name}: not installed; pip install "crx[ocr]"')
 

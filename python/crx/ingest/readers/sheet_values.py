@@ -26,7 +26,7 @@ from crx.ingest.readers.sheet_text import one_line
 _MOST_CELLS = 4_000_000
 _DAMAGES = (InputError, CalamineError, XmlError, ZipError, OSError, ValueError, OverflowError)
 
-Value: TypeAlias = (
+_Value: TypeAlias = (
     int
     | float
     | str
@@ -77,7 +77,7 @@ def _read_sheet(sheet: CalamineSheet) -> SheetCells:
     return cells
 
 
-def _show(value: Value) -> str:
+def _show(value: _Value) -> str:
     """Return a cell as one line; a date as ISO 8601."""
     if isinstance(value, bool):
         return str(value).upper()

@@ -6,9 +6,10 @@ A formula is its stored result, or else itself. Comments and the texts of drawin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 from xml.etree.ElementTree import Element
 
@@ -38,7 +39,7 @@ from crx.ingest.readers.xml_package import (
 )
 from crx.ingest.readers.xml_stream import as_utf8
 
-Style: TypeAlias = tuple[FormatsBySign, bool]
+_Style: TypeAlias = tuple[FormatsBySign, bool]
 
 _MAIN = "xl/workbook.xml"
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -48,7 +49,7 @@ _THREADED = "[Threaded comment]"
 
 
 @dataclass(frozen=True, slots=True)
-class XlsxBook:
+class _XlsxBook:
     """What the sheets of a workbook share."""
 
     archive: Archive
@@ -58,7 +59,7 @@ class XlsxBook:
     from_1904: bool
 
 
-def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
+def open_xlsx(archive: Archive, left_out: LeftOut) -> _XlsxBook:
     """Return a workbook; formats that cannot be read are left out."""
     part = related(archive, "", "officeDocument") or _MAIN
     root = archive.read_xml(part)
@@ -74,7 +75,7 @@ def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
     epoch = attribute(properties, "date1904") if properties is not None else ""
     strings = next((link.path for link in links.values() if link.type == "sharedStrings"), "")
     styles = next((link.path for link in links.values() if link.type == "styles"), "")
-    return XlsxBook(
+    return _XlsxBook(
         archive,
         tuple(sheets),
         _read_strings(archive, strings),
@@ -83,24 +84,18 @@ def open_xlsx(archive: Archive, left_out: LeftOut) -> XlsxBook:
     )
 
 
-def read_sheet(book: XlsxBook, name: str, part: str, left_out: LeftOut) -> SheetCells:
+def read_sheet(book: _XlsxBook, name: str, part: str, left_out: LeftOut) -> SheetCells:
     """Return the cells of a sheet; raise `InputError` if it is damaged."""
     cells = SheetCells(name)
     _read_rows(book, part, cells)
     for kind, add in (("comments", _add_comments), ("drawings", _add_drawings)):
         left_out.attempt(
-            f"{kind} of sheet {cells.name}", _adding(add, book.archive, part, cells), plain=None
+            f"{kind} of sheet {cells.name}", partial(add, book.archive, part, cells), plain=None
         )
     return cells
 
 
-def _adding(
-    add: Callable[[Archive, str, SheetCells], None], archive: Archive, part: str, cells: SheetCells
-) -> Callable[[], None]:
-    return lambda: add(archive, part, cells)
-
-
-def _read_rows(book: XlsxBook, part: str, cells: SheetCells) -> None:
+def _read_rows(book: _XlsxBook, part: str, cells: SheetCells) -> None:
     """Add the rows of a sheet to its cells; the core parses them and shows most numbers."""
     styles = [_style(code) for code in book.codes]
     rows = SheetRows(book.strings, styles, from_1904=book.from_1904)
@@ -113,12 +108,12 @@ def _read_rows(book: XlsxBook, part: str, cells: SheetCells) -> None:
     cells.uncomputed = rows.uncomputed
 
 
-def _style(code: str) -> Style | None:
+def _style(code: str) -> _Style | None:
     """Return how a format shows numbers by their sign, and whether it has one of texts."""
     return None if code == GENERAL else (formats_by_sign(code), formats_text(code))
 
 
-def _show(book: XlsxBook, style: int, value: float | str) -> str:
+def _show(book: _XlsxBook, style: int, value: float | str) -> str:
     """Return a value in a format that is no row of digits."""
     code = book.codes[style]
     if isinstance(value, str):

@@ -23,7 +23,7 @@ from crx.ingest.readers.file_title import squeeze, written_title
 from crx.types import Scalar
 
 # Bytes of all parts that are read; an XML tree takes about ten times the memory of its text.
-MAX_BYTES = 64_000_000
+_MAX_BYTES = 64_000_000
 # A larger part than this may not be compressed more than so many times. XML is, about 10 to 50.
 _MIN_SUSPECT = 4_000_000
 _MAX_RATIO = 200
@@ -42,7 +42,7 @@ _ENTITIES = tuple("<!ENTITY".encode(encoding) for encoding in ("utf-8", "utf-16-
 class Archive:
     """The parts of one archive, of which at most `max_bytes` are read in total."""
 
-    def __init__(self, data: bytes, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, data: bytes, *, max_bytes: int = _MAX_BYTES) -> None:
         if is_encrypted(data):
             raise InputError("is encrypted; save a copy without its password")
         if data.startswith(_OLD_OFFICE):

@@ -10,7 +10,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from crx.errors import InputError
 
 
-class XmlHandler(Protocol):
+class _XmlHandler(Protocol):
     """The receiver of a part's elements and texts; names have their prefixes."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
@@ -29,7 +29,7 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield decoder.decode(piece).encode() if decoder else piece
 
 
-def stream_xml(pieces: Iterable[bytes], handler: XmlHandler, *, part: str) -> None:
+def stream_xml(pieces: Iterable[bytes], handler: _XmlHandler, *, part: str) -> None:
     """Parse an XML text piece by piece; raise `InputError` if it is malformed or has entities."""
 
     def refuse_entity(*_: object) -> None:

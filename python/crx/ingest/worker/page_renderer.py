@@ -13,7 +13,7 @@ from crx.workers.messages import ChildLost, ChildSilent, Message, encode_message
 from crx.workers.supervisor import OUT_OF_TURN, START_S, ChildRefused, Supervisor
 
 # Seconds of the processor, and millions of bytes of memory, that the drawing of a page may take.
-LIMITS = ReadLimits(seconds=10, memory_mb=1500)
+_LIMITS = ReadLimits(seconds=10, memory_mb=1500)
 # Seconds after the worker's own limits, and seconds that a caller waits for others.
 _GRACE_S = 5.0
 _WAIT_S = 30.0
@@ -25,7 +25,7 @@ class PageRenderer:
     Any thread may use it; pages are drawn one at a time. `close` ends the worker.
     """
 
-    def __init__(self, limits: ReadLimits = LIMITS) -> None:
+    def __init__(self, limits: ReadLimits = _LIMITS) -> None:
         self._limits = limits
         opening = {"seconds": limits.seconds, "memory_mb": limits.memory_mb, "ocr": ""}
         self._supervisor = Supervisor(child_command("crx.ingest.worker.child"), opening)

@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 from crx import _native
 from crx.errors import ModelError, Unavailable
 from crx.protocols import Embedder
-from crx.retrieve.query.document_name import (
-    DocumentName,
-    are_of_one_document,
-    find_document_name,
-)
+from crx.retrieve.query.document_name import DocumentName, are_of_one_document, find_document_name
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
 from crx.retrieve.stage_timer import StageTimer
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 
-class NamedRanking(NamedTuple):
+class _NamedRanking(NamedTuple):
     """The ranking of BM25, and the part of the query that names a document, if there is one."""
 
     ranking: Ranking
@@ -91,25 +87,21 @@ def note_left_out(error: ModelError) -> str:
     return f"dense leg left out: {error}"
 
 
-def _search_bm25(search: Search, *, timer: StageTimer) -> NamedRanking:
+def _search_bm25(search: Search, *, timer: StageTimer) -> _NamedRanking:
     """Search with outlines as a part of the texts, and again if the best chunks ask for more."""
     weights, without = search.parameters.weights, search.request.without
     with timer.stage("bm25"):
         ranking = _rank_bm25(search)
         # Without outlines their weight changes nothing, and no document has a name in them.
         if not search.legs.has_outlines:
-            return NamedRanking(ranking, None)
+            return _NamedRanking(ranking, None)
         rows = search.rows.read(ranking.keys[: _native.BEST].tolist()).values()
         name = None if "document_name" in without else _find_document_name(search, rows)
         if name:
             ranking = _rank_bm25(search, outline=weights.outline_named, name=name.name)
-        elif "outline" not in without and _are_mostly_code(rows):
+        elif "outline" not in without and 2 * sum(row.kind == "code" for row in rows) > len(rows):
             ranking = _rank_bm25(search, outline=weights.outline_code)
-    return NamedRanking(ranking, name)
-
-
-def _are_mostly_code(rows: Collection[ChunkRow]) -> bool:
-    return 2 * sum(row.kind == "code" for row in rows) > len(rows)
+    return _NamedRanking(ranking, name)
 
 
 def _find_document_name(search: Search, rows: Collection[ChunkRow]) -> DocumentName | None:
@@ -145,7 +137,7 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(vector / (np.linalg.norm(vector) or 1), np.float32)
 
 
-def _start(search: Callable[[], NamedRanking], *, few: bool) -> Callable[[], NamedRanking]:
+def _start(search: Callable[[], _NamedRanking], *, few: bool) -> Callable[[], _NamedRanking]:
     """Search a leg, of many chunks in another thread; return a function that waits for it."""
     if few:
         found = search()
@@ -153,11 +145,11 @@ def _start(search: Callable[[], NamedRanking], *, few: bool) -> Callable[[], Nam
     return _submit(search).result
 
 
-def _submit(search: Callable[[], NamedRanking]) -> Future[NamedRanking]:
+def _submit(search: Callable[[], _NamedRanking]) -> Future[_NamedRanking]:
     """Search in another thread, with the interrupt of this one."""
     interrupt = _native.current_interrupt()
 
-    def run() -> NamedRanking:
+    def run() -> _NamedRanking:
         with interrupt or contextlib.nullcontext():
             return search()
 

@@ -70,8 +70,8 @@ def exclude_chunks(search: Search) -> Search:
     searcher = search.searcher
     exclusion = Exclusion(search.excluded, searcher.langs, searcher.terms, search.rows, {})
     legs = search.legs._replace(
-        lexical=ExcludingLexical(search.legs.lexical, exclusion),
-        dense=ExcludingDense(search.legs.dense, exclusion),
+        lexical=_ExcludingLexical(search.legs.lexical, exclusion),
+        dense=_ExcludingDense(search.legs.dense, exclusion),
     )
     excluded = " or ".join(f'"{each}"' for each in search.excluded)
     quoted = f'"-{search.excluded[0]}"'
@@ -124,7 +124,7 @@ class Exclusion(NamedTuple):
         return set(self.terms.containing(keys, words=words, langs=["", *self.langs]).tolist())
 
 
-class ExcludingLexical(NamedTuple):
+class _ExcludingLexical(NamedTuple):
     """The BM25 leg without chunks that hold what the query excludes."""
 
     leg: LexicalLeg
@@ -146,7 +146,7 @@ class ExcludingLexical(NamedTuple):
         return self.exclusion.search(leg, k=k)
 
 
-class ExcludingDense(NamedTuple):
+class _ExcludingDense(NamedTuple):
     """The dense leg without chunks that hold what the query excludes."""
 
     leg: DenseLeg

@@ -13,7 +13,7 @@ from crx.types import Note
 # What fields are called elsewhere.
 _SYNONYMS = {"mtime": "modified", "language": "lang", "extension": "ext"}
 # Fields that every document has, beside those of its metadata.
-DOCUMENT_FIELDS = ("uri", "title", "lang", "kind", "source", "modified")
+_DOCUMENT_FIELDS = ("uri", "title", "lang", "kind", "source", "modified")
 
 
 def filter_legs(search: Search) -> Search:
@@ -33,26 +33,26 @@ def describe_filter(search: Search) -> list[str]:
     if not where or search.passages:
         return []
     searcher = search.searcher
-    if where.keys() <= set(DOCUMENT_FIELDS):
+    if where.keys() <= set(_DOCUMENT_FIELDS):
         missing = []
     else:
-        missing = describe_missing_fields(where, searcher.documents.metadata_fields())
+        missing = _describe_missing_fields(where, searcher.documents.metadata_fields())
     if missing or searcher.has_document(where):
         return missing
-    return [describe_unmet_filter(where, langs=searcher.langs)]
+    return [_describe_unmet_filter(where, langs=searcher.langs)]
 
 
-def describe_missing_fields(where: Mapping[str, object], fields: Iterable[str]) -> list[str]:
+def _describe_missing_fields(where: Mapping[str, object], fields: Iterable[str]) -> list[str]:
     """Return a line for each field of a filter that no document has, with the nearest one.
 
     `fields` are those of the metadata of all documents.
     """
-    known = {*DOCUMENT_FIELDS, *fields}
+    known = {*_DOCUMENT_FIELDS, *fields}
     known |= {"type"} if "format" in known else set()
     return [_describe(name, sorted(known)) for name in where if name not in known]
 
 
-def describe_unmet_filter(where: Mapping[str, object], *, langs: Sequence[str] = ()) -> str:
+def _describe_unmet_filter(where: Mapping[str, object], *, langs: Sequence[str] = ()) -> str:
     """Return the line on a filter that no document meets; `langs` are those of the documents.
 
     A path is compared as a whole. One that a person would write, from the current folder, is

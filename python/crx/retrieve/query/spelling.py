@@ -56,7 +56,7 @@ _SHORTEST = 5
 _COUNTED = 200
 
 
-class Correction(NamedTuple):
+class _Correction(NamedTuple):
     """A query whose unknown words are replaced, and the pairs of words."""
 
     query: str
@@ -83,13 +83,13 @@ def correct_query(search: Search) -> Search:
     if spelled is None and not replaced:
         return search._replace(query=search.query)
     query, pairs = spelled or (query, ())
-    corrected = Correction(query, (*replaced.items(), *pairs))
+    corrected = _Correction(query, (*replaced.items(), *pairs))
     return search._replace(query=query).noting(corrected.note)
 
 
 def correct_spelling(
     query: str, *, terms: TermIndex, documents: DocumentReader, langs: Sequence[str]
-) -> Correction | None:
+) -> _Correction | None:
     """Return the query with its unknown words replaced; None if there are none, or nothing is like.
 
     A word is unknown if no stem of it, in the languages of the index, is in any document. What is
@@ -127,7 +127,7 @@ def correct_spelling(
     replaced = {word: found for word, found in replaced.items() if found}
     if not replaced:
         return None
-    return Correction(_replace_words(query, replaced), tuple(replaced.items()))
+    return _Correction(_replace_words(query, replaced), tuple(replaced.items()))
 
 
 def _known_words(
@@ -315,10 +315,7 @@ def _without_accents(word: str) -> str:
 
 
 def _written_forms(
-    term: str,
-    terms: TermIndex,
-    documents: DocumentReader,
-    pattern: re.Pattern[str],
+    term: str, terms: TermIndex, documents: DocumentReader, pattern: re.Pattern[str]
 ) -> list[str]:
     """Return the words of documents whose term is the given one, as they are written."""
     forms: dict[str, None] = {}

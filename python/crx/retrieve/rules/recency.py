@@ -27,7 +27,7 @@ _YEARS = range(1000, 10_000)
 _PARTIAL = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
 
-class BoostedRanking(NamedTuple):
+class _BoostedRanking(NamedTuple):
     """A ranking after the boost.
 
     `ages` holds the candidates that have a time, the newest first, with the share by which the
@@ -74,7 +74,7 @@ class Recency:
         read = search.searcher.documents.document_by_id
         documents = {doc: read(doc) for doc in {row.doc for row in rows.values()}}
         found = {
-            key: document_time(document, self.field)
+            key: _document_time(document, self.field)
             for key, row in rows.items()
             if (document := documents[row.doc]) is not None
         }
@@ -85,7 +85,7 @@ class Recency:
         return search.noting(*boosted.notes)
 
 
-def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency) -> BoostedRanking:
+def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency) -> _BoostedRanking:
     """Return the ranking with scores raised by age; `times` are seconds by key.
 
     A key without a time keeps its score, as does one whose score is not above 0. Equal scores keep
@@ -93,7 +93,7 @@ def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency)
     """
     dated = [key for key in ranking.keys.tolist() if key in times]
     if not dated:
-        return BoostedRanking(ranking, EMPTY, _describe_undated(ranking, 0, recency))
+        return _BoostedRanking(ranking, EMPTY, _describe_undated(ranking, 0, recency))
     newest = max(times[key] for key in dated)
     shares = {
         key: recency.weight * 0.5 ** ((newest - times[key]) / _DAY_S / recency.half_life_days)
@@ -107,10 +107,10 @@ def boost_recent(ranking: Ranking, times: Mapping[int, float], recency: Recency)
         np.array(by_age, np.int64), np.array([shares[key] for key in by_age], np.float32)
     )
     boosted = Ranking(ranking.keys[order], scores[order].astype(np.float32))
-    return BoostedRanking(boosted, ages, _describe_undated(ranking, len(dated), recency))
+    return _BoostedRanking(boosted, ages, _describe_undated(ranking, len(dated), recency))
 
 
-def document_time(row: DocumentRow, field: str) -> float | None:
+def _document_time(row: DocumentRow, field: str) -> float | None:
     """Return the time of a document in seconds since 1970, None if it has none."""
     if field:
         return parse_time(orjson.loads(row.metadata).get(field))

@@ -76,7 +76,7 @@ class Rerank:
         reranked = rerank(
             search.query,
             Ranking(fused.keys[stored], fused.scores[stored]),
-            [situated_text(row) for row in candidates],
+            [_situated_text(row) for row in candidates],
             reranker=self.reranker,
             weight=self.weight,
             ms=self.ms,
@@ -166,7 +166,7 @@ def rerank(
     return RerankResult(ranking, scored, tuple(notes))
 
 
-def situated_text(row: ChunkRow) -> str:
+def _situated_text(row: ChunkRow) -> str:
     """Return a chunk after its outline and context, as the embedder and the reranker read it."""
     prefix = embedding_prefix(row.outline, row.context)
     return f"{prefix}\n{row.text}" if prefix else row.text
