@@ -27,7 +27,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What is opened: commands of editors, and what the system is given."""
     found: list[object] = []
     monkeypatch.setattr("subprocess.run", lambda command, check: found.append(command))
-    monkeypatch.setattr("crx.cli.opener.launch", found.append)
+    monkeypatch.setattr("click.launch", lambda target: found.append(target))
     monkeypatch.setenv("EDITOR", "vim -R")
     monkeypatch.delenv("VISUAL", raising=False)
     return found
@@ -50,58 +50,6 @@ def test_a_passage_of_the_last_search_opens_by_its_number(crx: Crx, opened: list
     assert crx("open", 2).err == (
         'crx: docs/bread.md: no such file; "crx show" prints what the index has\n'
     )
-
-
-@pytest.fixture
-def system_opener(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The program that opens files for the system, to be written by a test."""
-    programs = here / "programs"
-    programs.mkdir()
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    return programs / "xdg-open"
-
-
-@pytest.mark.usefixtures("indexed", "terminal")
-@pytest.mark.parametrize(
-    ("status", "code", "told"),
-    [
-        (0, 0, ""),
-        (3, 2, "crx: docs/whales.md: no program of this system opens it\n"),
-        (
-            4,
-            6,
-            'crx: docs/whales.md: xdg-open failed with 4; "crx show" prints what the index has\n',
-        ),
-    ],
-)
-def test_a_program_of_the_system_that_fails_is_told(
-    crx: Crx,
-    system_opener: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    status: int,
-    code: int,
-    told: str,
-) -> None:
-    monkeypatch.setattr("crx.cli.opener.FAILS_WITHIN_S", 60.0)
-    system_opener.write_text(f"#!/bin/sh\necho broken >&2\nexit {status}\n")
-    system_opener.chmod(0o700)
-    crx("search", "krill")
-    assert crx("open", "--original") == Done(code, "", told)
-
-
-@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
-@pytest.mark.usefixtures("indexed", "terminal")
-def test_a_program_of_the_system_that_stays_open_is_not_waited_for(
-    crx: Crx, system_opener: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    os.mkfifo(closed := system_opener.with_name("closed"))
-    monkeypatch.setattr("crx.cli.opener.FAILS_WITHIN_S", 0.0)
-    system_opener.write_text(f"#!/bin/sh\nread line < {closed}\nexit 4\n")
-    system_opener.chmod(0o700)
-    crx("search", "krill")
-    assert crx("open", "--original") == Done(0, "", "")
-    closed.write_text("now\n")
 
 
 @pytest.mark.usefixtures("terminal")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import click
 
 from crx.cli.last_search import find_hit
 from crx.cli.output import display_path
-from crx.errors import SystemFailure, UsageError
+from crx.errors import UsageError
 from crx.ingest.paths import path_of
 
 _WEB = ("http://", "https://")
@@ -31,24 +29,21 @@ _LINES = {
     "zed": ("{path}:{line}",),
 }
 _USUAL = ("+{line}", "{path}")
-# Seconds in which xdg-open has failed, and its exit code if no program opens a file.
-FAILS_WITHIN_S = 2.0
-_NO_PROGRAM = 3
 
 
 def open_document(uri: str, *, line: int | None, original: bool = False) -> None:
     """Open a document at a line in the user's editor, or what has no lines by the system.
 
     With `original` the system opens texts, too. Raises `UsageError` if the file is gone, or nothing
-    opens it, and `SystemFailure` if the system's program fails.
+    opens it.
     """
     if uri.startswith(_WEB):
-        launch(uri)
+        _launch(uri)
         return
     path = _existing_file(uri)
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if original or line is None or not editor:
-        launch(path)
+        _launch(path)
         return
     command = editor_command(editor, path, line=line)
     try:
@@ -84,27 +79,9 @@ def _existing_file(uri: str) -> str:
     raise UsageError(f'{display_path(uri)}: no such file; "crx show" prints what the index has')
 
 
-def launch(target: str) -> None:
-    """Open a file or a URL as the system does.
-
-    Raises `UsageError` if no program opens it, `SystemFailure` if the one that does fails at once.
-    """
-    opener = None if sys.platform in ("cygwin", "darwin", "win32") else shutil.which("xdg-open")
-    if opener is None:
-        code = _NO_PROGRAM if click.launch(target) else 0
-    else:
-        try:
-            process = subprocess.Popen([opener, target], stderr=subprocess.DEVNULL)
-            code = process.wait(FAILS_WITHIN_S)
-        except OSError:
-            code = _NO_PROGRAM
-        except subprocess.TimeoutExpired:  # it shows the file itself
-            return
-    if code == _NO_PROGRAM:
+def _launch(target: str) -> None:
+    if click.launch(target):
         raise UsageError(f"{display_path(target)}: no program of this system opens it")
-    if code:
-        told = f'xdg-open failed with {code}; "crx show" prints what the index has'
-        raise SystemFailure(f"{display_path(target)}: {told}")
 
 
 @click.command()

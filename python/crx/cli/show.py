@@ -11,7 +11,6 @@ import click
 
 from crx import _native
 from crx.cli.last_search import find_hit
-from crx.cli.opener import launch
 from crx.cli.options import existing_index, index_option, json_option
 from crx.cli.output import bold, dim, display_path, print_json, print_line, print_text
 from crx.cli.passages import GENERATED_CONTEXT
@@ -80,7 +79,7 @@ def command(
             _write(file, _draw(store, row, page, mark or "").png, replaces=output is None)
             print_line(str(file))
             if opens:
-                launch(str(file))
+                click.launch(str(file))
             return
         rows = store.chunks(store.chunk_keys(row.doc))
         if as_json:

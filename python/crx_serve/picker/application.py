@@ -18,7 +18,7 @@ from crx.cli.links import answering_line
 from crx.cli.opener import open_document
 from crx.cli.passages import location
 from crx.cli.visible import visible_line, visible_text
-from crx.errors import CrxError
+from crx.errors import UsageError
 from crx.labels import count_label
 from crx.show.excerpt import split_matches
 from crx.text.query_terms import marked_terms
@@ -136,7 +136,7 @@ class Picker:
     def _open(self, passage: Passage, *, original: bool) -> None:
         try:
             open_document(passage.uri, line=answering_line(passage), original=original)
-        except CrxError as error:
+        except UsageError as error:
             self._problem = str(error)
 
     def _state(self) -> StyleAndTextTuples:
