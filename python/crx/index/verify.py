@@ -41,12 +41,15 @@ def verify_files(
     if damaged := _find_damaged(files):
         with files.recovering() as writer:
             writer.publish()
-    if deep and not damaged:
-        lexical = files.legs.open_lexical(write=False)
-        if damaged := describe_unfound(files.store, lexical=lexical):
-            rebuild_files(files)
+    if deep and not damaged and (damaged := _find_unfound(files)):
+        rebuild_files(files)
     rebuilt = [f"{fact(line)}; made anew" for line in damaged]
     return Verification((), (*repaired, *rebuilt))
+
+
+def _find_unfound(files: OpenFiles) -> list[str]:
+    """Return what BM25 does not find, a line each; its files are not held open any longer then."""
+    return describe_unfound(files.store, lexical=files.legs.open_lexical(write=False))
 
 
 def _repair_vectors(
