@@ -1,5 +1,5 @@
-//! Codes of 8 bits, with which a scan reads half as many bytes as of the rows, and a bound of their
-//! error, with which it finds what a scan of the rows finds.
+//! Codes of 8 bits, of which a scan reads half as many bytes as rows have, and a bound of their error,
+//! with which it finds what a scan of the rows finds.
 //!
 //! A row `x` is `s c + e`, where `c` are whole numbers up to 127, `s` is the row's scale, and `e`
 //! what rounding leaves; a query `q` is `t d + f` likewise, with numbers of 14 bits. So
