@@ -287,11 +287,14 @@ def test_a_long_page_is_fetched_in_parts(service: SearchService, named: dict[str
     assert len(first["text"]) == first["next_start"] == 20_000
 
 
-@pytest.mark.parametrize("below", [".", "guides and manuals"])
+@pytest.mark.parametrize("length", [0, 96])
 def test_ten_results_take_less_than_1500_tokens(
-    below: str, service: SearchService, folders: tuple[Path, Path]
+    length: int, service: SearchService, folders: tuple[Path, Path]
 ) -> None:
-    pages = folders[0].parent / "docs" / below
+    """`length` is that of the folder's path, if that of temporary folders is not longer."""
+    docs = folders[0].parent / "docs"
+    name = ("guides and manuals " * 5)[: max(0, length - len(f"{docs}/"))].strip()
+    pages = docs / name
     pages.mkdir(exist_ok=True)
     for page in sorted(GUIDES.glob("*.md")):
         (pages / page.name).write_bytes(page.read_bytes())
