@@ -83,11 +83,10 @@ def serving_app(
     listening = bind("127.0.0.1", 0)
     port = listening.getsockname()[1]
     server = make_server(app, protocol=protocol)
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
         yield Client(port)
     finally:
         server.should_exit = True
-        # `crx serve` ends with what is left by then, too; that it does is tested with its process.
-        thread.join(timeout=20)
+        thread.join()

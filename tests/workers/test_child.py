@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import select
 import sys
-import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -99,8 +99,10 @@ def test_a_long_wait_is_cut_so_that_an_interrupt_before_it_is_handled(
     child = Child((sys.executable, "-c", "input()"))
     with monkeypatch.context() as clock:
         clock.setattr(child_module, "_SIGNAL_S", 0.05)
-        clock.setattr(select, "poll", Waiting)
-        clock.setattr(time, "monotonic", lambda: sum(waits))
+        # Of this module alone: a server in another thread waits by the clock of all.
+        polled = SimpleNamespace(poll=Waiting, POLLIN=select.POLLIN, POLLOUT=select.POLLOUT)
+        clock.setattr(child_module, "select", polled)
+        clock.setattr(child_module, "time", SimpleNamespace(monotonic=lambda: sum(waits)))
         with pytest.raises(ChildSilent, match=r"silent for 0\.3 s"):
             child.receive(timeout_s=0.3)
     child.end()

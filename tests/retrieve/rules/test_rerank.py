@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,7 +127,9 @@ def test_keys_without_a_score_follow_in_the_fused_order() -> None:
 def test_a_time_limit_scores_what_fits_and_notes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [str(key) for key in range(150)]
     table = TableReranker(dict.fromkeys(texts, 0.5), ms=5)
-    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
+    monkeypatch.setattr(
+        "crx.retrieve.timed_scoring.time", SimpleNamespace(perf_counter=lambda: table.now)
+    )
     found = rerank("q", fused_of(*range(150)), texts, reranker=table, weight=0.5, ms=300)
     assert table.texts_scored == texts[: len(found.scored.keys)]
     assert 50 <= len(found.scored.keys) <= 60
@@ -185,7 +188,9 @@ def test_a_few_candidates_that_were_scored_count_and_a_note_says_how_many(
 ) -> None:
     texts = [str(key) for key in range(30)]
     table = TableReranker({text: 0.1 + int(text) / 100 for text in texts}, ms=70)
-    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
+    monkeypatch.setattr(
+        "crx.retrieve.timed_scoring.time", SimpleNamespace(perf_counter=lambda: table.now)
+    )
     found = rerank("q", fused_of(*range(30)), texts, reranker=table, weight=1.0, ms=300)
     assert table.texts_scored == texts[:4]
     assert found.ranking.keys.tolist() == [3, 2, 1, 0, *range(4, 30)]
@@ -219,7 +224,9 @@ def test_a_note_tells_what_was_sent_to_a_service_that_failed() -> None:
 
 def test_a_time_limit_that_is_not_reached_is_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TableReranker(RISING, ms=1)
-    monkeypatch.setattr("crx.retrieve.timed_scoring.time.perf_counter", lambda: table.now)
+    monkeypatch.setattr(
+        "crx.retrieve.timed_scoring.time", SimpleNamespace(perf_counter=lambda: table.now)
+    )
     found = reranked(table, ms=1000)
     assert (found.notes, found.limit) == ((), "")
 
