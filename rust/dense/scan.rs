@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::codes::{self, Codes};
 use super::kernels::{
-    Aligned, QUERIES, kernel_f16, kernel_f16_apart, kernel_f16_batch, kernel_f32, prefetch,
+    Aligned, QUERIES, kernel_f16, kernel_f16_apart, kernel_f16_batch, kernel_f32,
 };
 use super::row_set::Selection;
 use crate::interrupt::{self, Interrupt};
@@ -21,9 +21,6 @@ const BLOCK: usize = 4096;
 /// Bytes that one thread scans. For less than a millisecond, waking other threads takes as much of the
 /// processor as the half of the work that they do.
 const FEW_BYTES: usize = 12 << 20;
-
-/// Rows whose values are fetched before they are compared, one by one.
-const FETCHED_AHEAD: usize = 8;
 
 /// Rows that are read for all queries of a batch before the next: 200 KB of 384 f16, which stay in the
 /// second-level cache.
@@ -267,17 +264,10 @@ pub fn scan_codes(
         },
         Candidates::merge,
     );
-    let rows = found.into_rows();
     let (dot, query) = (kernel_f16_apart(), &*Aligned::new(query));
-    let row_of = |row: usize| &values[row * dim..][..dim];
     let mut best = TopRows::new(k);
-    for (at, &row) in rows.iter().enumerate() {
-        if let Some(&ahead) = rows.get(at + FETCHED_AHEAD) {
-            prefetch(row_of(ahead));
-        }
-        if is_readable(row) {
-            best.push(dot(row_of(row), query), || key_of(row));
-        }
+    for row in found.into_rows().filter(|&row| is_readable(row)) {
+        best.push(dot(&values[row * dim..][..dim], query), || key_of(row));
     }
     best
 }
@@ -329,16 +319,15 @@ impl Candidates {
         self
     }
 
-    /// Returns the rows, in ascending order.
-    fn into_rows(mut self) -> Vec<usize> {
+    /// Returns the rows.
+    fn into_rows(mut self) -> impl Iterator<Item = usize> {
         self.least.cut();
+        let floor = self.least.floor;
         let may_be_best = self
             .most
-            .iter()
-            .filter(|(most, _)| *most >= self.least.floor);
-        let mut rows: Vec<usize> = may_be_best.map(|&(_, row)| row).collect();
-        rows.sort_unstable();
-        rows
+            .into_iter()
+            .filter(move |(most, _)| *most >= floor);
+        may_be_best.map(|(_, row)| row)
     }
 }
 
