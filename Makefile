@@ -38,7 +38,7 @@ test: processor lint test-rust test-python
 
 # Figures and failures depend on the processor.
 processor:
-	@PYTHONPATH=python/crx/models $(PYTHON) -c \
+	@PYTHONPATH=python/crx/_models $(PYTHON) -c \
 		'import processor; print("processor:", processor.detect_processor())'
 
 # At once: the type checker takes one core.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from crx.models.store import find_model
+from crx._models.store import find_model
 from crx_serve.mcp.tools import READING
 from crx_serve.service import SearchService
 

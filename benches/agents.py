@@ -29,7 +29,7 @@ from agent_client import Run, Transcript, grep_and_read, load_count_tokens, sear
 from harness import run_ripgrep, write_results
 
 import crx
-from crx.retrieve.query.spelling import find_function_words
+from crx.retrieve._query.spelling import find_function_words
 from crx_serve.served_index import ServedIndex
 from crx_serve.service import SearchService
 

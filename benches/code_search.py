@@ -45,7 +45,7 @@ import orjson
 from numpy.typing import NDArray
 
 import crx
-from crx.index.handle import Index
+from crx._index.handle import Index
 from crx.types import Hit
 
 SEED = 11

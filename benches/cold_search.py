@@ -42,11 +42,11 @@ import sys
 folder, query = sys.argv[1:]
 import crx.__main__
 crx.__main__.set_up_process()
-import crx.cli.search
-from crx.index.reader import open_reader
-from crx.show.copies import fold_copies
-from crx.cli.passages import choose_shown, layout_passages
-from crx.cli.screen import own_screen
+import crx._cli.search
+from crx._index.reader import open_reader
+from crx._show.copies import fold_copies
+from crx._cli.passages import choose_shown, layout_passages
+from crx._cli.screen import own_screen
 mark()
 index = open_reader(folder)
 with index.searcher():

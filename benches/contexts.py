@@ -49,7 +49,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("python",
 import gguf  # noqa: E402
 import tiny_gguf  # noqa: E402
 
-from crx.services.compute_usage import ComputeUsage  # noqa: E402
+from crx._services.compute_usage import ComputeUsage  # noqa: E402
 from crx_contexts.chunk_groups import TOKENS_PER_GROUP  # noqa: E402
 from crx_runtimes.llama.model import KV_TYPES, LlamaModel, NativeLog  # noqa: E402
 from crx_runtimes.llama.session import SequenceResult, Session  # noqa: E402

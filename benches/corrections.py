@@ -20,7 +20,7 @@ import numpy as np
 from harness import commit, processor
 
 import crx
-from crx.retrieve.query.spelling import correct_spelling
+from crx.retrieve._query.spelling import correct_spelling
 
 SEED = 3
 KINDS = ("one typing error", "one in a question", "no word", "two typing errors")

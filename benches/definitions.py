@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import crx
-from crx.index.handle import Index
+from crx._index.handle import Index
 from crx_evaluate import GoldSpan, difference
 from crx_evaluate.questions import read_documents
 from crx_evaluate.structure.candidates import LOOKED_UP, choose, drop_ambiguous

@@ -13,12 +13,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from crx.cli.output import display_path, print_line
-from crx.cli.passages import choose_shown, layout_passages
-from crx.cli.progress import show_build
-from crx.cli.screen import own_screen
-from crx.index import handle
-from crx.show.copies import fold_copies
+from crx._cli.output import display_path, print_line
+from crx._cli.passages import choose_shown, layout_passages
+from crx._cli.progress import show_build
+from crx._cli.screen import own_screen
+from crx._index import handle
+from crx._show.copies import fold_copies
 from crx.types import LEGS, Leg
 
 REPOSITORY_PATHS = (

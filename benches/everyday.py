@@ -32,9 +32,9 @@ import orjson
 from harness import commit
 
 import crx
-from crx.cli.passages import SHOWN, choose_shown, layout_passages
-from crx.cli.screen import make_screen
-from crx.show.copies import fold_copies
+from crx._cli.passages import SHOWN, choose_shown, layout_passages
+from crx._cli.screen import make_screen
+from crx._show.copies import fold_copies
 
 DEPTH = 20
 CUTS = (1, 5, 20)

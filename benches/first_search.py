@@ -26,8 +26,8 @@ import numpy as np
 from harness import commit, processor, time_call, write_results
 from numpy.typing import NDArray
 
+from crx._index.handle import Index
 from crx.config import resolve
-from crx.index.handle import Index
 
 QUERIES = 100
 FIGURES = ("open_ms", "first_ms", "first_cpu_ms", "own_mb", "own_after_mb", "mapped_after_mb")

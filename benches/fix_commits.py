@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 import crx
 from crx import _native
-from crx.retrieve.query.spelling import find_function_words
+from crx.retrieve._query.spelling import find_function_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from crx.models.processor import detect_processor
+from crx._models.processor import detect_processor
 
 # Seconds of wall-clock time and of CPU time.
 Seconds = tuple[float, float]

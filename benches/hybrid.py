@@ -36,9 +36,9 @@ from corpus import RandomWalks, library_words
 from harness import commit, processor, write_results
 from numpy.typing import NDArray
 
+from crx._index.handle import Index
+from crx._index.handle import open as open_index
 from crx.config import resolve
-from crx.index.handle import Index
-from crx.index.handle import open as open_index
 from crx.types import Document, Mark
 
 DIM, INTRINSIC, DEPTH, K = 384, 30, 150, 20

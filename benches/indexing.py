@@ -35,9 +35,9 @@ from corpus import RandomWalks, library_words
 from harness import commit, processor, time_call, write_results
 from numpy.typing import NDArray
 
+from crx._index.handle import Index
+from crx._index.handle import open as open_index
 from crx.config import resolve
-from crx.index.handle import Index
-from crx.index.handle import open as open_index
 from crx.protocols import Embedder
 from crx.registry import load_embedder
 from crx.retrieve.delegating_embedder import DelegatingEmbedder

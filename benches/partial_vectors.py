@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 import crx
 from crx import _native
-from crx.index.file_searcher import FileSearcher
+from crx._index.file_searcher import FileSearcher
 from crx.ingest.embedding_order import order_pending
 from crx.retrieve.ports import DenseLeg, Found, Keys, Legs
 from crx.retrieve.rows import ChunkRow

@@ -23,9 +23,9 @@ import numpy as np
 from harness import commit
 
 import crx
+from crx.retrieve._legs.leg_search import search_legs
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
-from crx.retrieve.legs.leg_search import search_legs
 from crx.retrieve.ports import DocumentReader
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_steps

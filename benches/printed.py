@@ -33,8 +33,8 @@ from harness import commit
 
 import crx
 from crx import _native
+from crx._show.excerpt import wrap
 from crx.ingest.common_words import FUNCTION_WORDS
-from crx.show.excerpt import wrap
 from crx_evaluate.datasets import Gold, read_set
 
 SCREEN = {"COLUMNS": "80", "LINES": "30"}

@@ -52,7 +52,7 @@ from harness import write_results
 from numpy.typing import NDArray
 
 import crx
-from crx.cli import run
+from crx._cli import run
 from crx.types import Document
 from crx_evaluate import difference
 from crx_evaluate.questions import read_documents

@@ -51,7 +51,7 @@ def main() -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Convert the model, run every contestant in turns and print the table."""
-    from crx.models.store import add_model
+    from crx._models.store import add_model
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -70,8 +70,8 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def candidates(tokenizer: Path, arguments: argparse.Namespace) -> list[str]:
     """Return adjacent texts of the sources whose pairs with the query have `--tokens` tokens."""
-    from crx.models.cross_encoder import PairEncoder
-    from crx.models.tokenizer import ModelTokenizer
+    from crx._models.cross_encoder import PairEncoder
+    from crx._models.tokenizer import ModelTokenizer
 
     wide = arguments.tokens * 4
     tokens = ModelTokenizer(tokenizer, sequence=wide)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from crx.models.store import find_model
+from crx._models.store import find_model
 from crx.retrieve import hits
 from crx.types import Hit
 from crx_evaluate import Query, read_questions

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from crx import errors
-from crx.cli import INTERRUPTED, cli
+from crx._cli import INTERRUPTED, cli
 from crx.config import ENVIRONMENT, Settings, describe
 
 SCOPES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crx.models.store import list_models
+from crx._models.store import list_models
 from crx.registry import DEFAULT_EMBEDDER
 
 ROOT = Path(__file__).parent.parent

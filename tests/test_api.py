@@ -40,7 +40,7 @@ def test_another_name_is_an_attribute_error() -> None:
 
 # What a pass over unchanged files and a search by words have no need of.
 UNNEEDED = {
-    "crx.context.run",
+    "crx._context.run",
     "crx.ingest.read",
     "crx_engines.pools.open_workers",
     "importlib.metadata",
@@ -50,19 +50,19 @@ UNNEEDED = {
 }
 # What only a file that has changed needs.
 NEEDED_BY_CHANGES = {
-    "crx.answer.prompt",
-    "crx.context.archive",
-    "crx.context.budget",
-    "crx.context.exchange",
-    "crx.context.outline",
-    "crx.context.records",
-    "crx.context.report",
+    "crx._answer.prompt",
+    "crx._context.archive",
+    "crx._context.budget",
+    "crx._context.exchange",
+    "crx._context.outline",
+    "crx._context.records",
+    "crx._context.report",
     "crx.ingest.embed",
     "crx.ingest.readers.decode",
-    "crx.ingest.worker.isolated_reader",
-    "crx.models.store",
+    "crx.ingest._worker.isolated_reader",
+    "crx._models.store",
     "crx.retrieve.search",
-    "crx.services.prompt",
+    "crx._services.prompt",
     "numpy",
 }
 
@@ -72,14 +72,14 @@ def test_what_is_done_often_loads_little(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     (tmp_path / "a.unknown").write_text("words")
     index = str(tmp_path / "own.crx")
-    prepare = f"from crx.cli import run; run(['index', {str(tmp_path)!r}, '--index', {index!r}])"
+    prepare = f"from crx._cli import run; run(['index', {str(tmp_path)!r}, '--index', {index!r}])"
     commands = {
         ("index", "--index", index): UNNEEDED | NEEDED_BY_CHANGES,
         ("search", "--index", index, "words"): UNNEEDED,
     }
     modules_after(prepare, environ={"CRX_EMBEDDER": "none"})
     for command, unneeded in commands.items():
-        loaded = modules_after(f"from crx.cli import run; run({[*command]})")
+        loaded = modules_after(f"from crx._cli import run; run({[*command]})")
         assert not loaded & unneeded, command
 
 
@@ -91,26 +91,26 @@ def test_import_crx_loads_neither_numpy_nor_a_step() -> None:
 
 def test_a_reader_loads_nothing_that_indexes() -> None:
     loaded = modules_after("import crx; crx.open_reader")
-    assert "crx.index.reader" in loaded
-    assert not loaded & {"crx.index.handle", "crx.ingest.indexer", "crx.index.verify"}
+    assert "crx._index.reader" in loaded
+    assert not loaded & {"crx._index.handle", "crx.ingest.indexer", "crx._index.verify"}
 
 
 def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
     loaded = modules_after(
-        "import crx.cli.search, crx.index.reader, crx.retrieve.search_models, crx.backends.onnx"
+        "import crx._cli.search, crx._index.reader, crx.retrieve.search_models, crx._backends.onnx"
     )
     unwanted = {
-        "crx.context.cache",
-        "crx.context.names",
-        "crx.index.handle",
+        "crx._context.cache",
+        "crx._context.names",
+        "crx._index.handle",
         "crx.ingest.embed",
         "crx.ingest.embed_pending",
         "crx.ingest.indexer",
         "crx.ingest.read",
         "crx.ingest.discover",
-        "crx.index.verify",
+        "crx._index.verify",
         "crx.ingest.report",
-        "crx.models.source_folder",
+        "crx._models.source_folder",
         "importlib.metadata",
         "rich",
         "socket",
@@ -119,5 +119,5 @@ def test_a_search_loads_neither_a_reader_nor_what_indexes() -> None:
 
 
 def test_a_search_without_a_model_loads_no_model_store_and_no_threads() -> None:
-    loaded = modules_after("import crx.cli.search, crx.index.reader, crx.retrieve.search_models")
-    assert not loaded & {"concurrent.futures", "crx.models.store", "hashlib", "subprocess"}
+    loaded = modules_after("import crx._cli.search, crx._index.reader, crx.retrieve.search_models")
+    assert not loaded & {"concurrent.futures", "crx._models.store", "hashlib", "subprocess"}

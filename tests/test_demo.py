@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benches.demo import REPOSITORY_PATHS, next_commands
 
-from crx.cli import COMMANDS
+from crx._cli import COMMANDS
 
 
 def test_the_demonstration_names_commands_that_exist(tmp_path: Path) -> None:

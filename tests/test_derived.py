@@ -17,10 +17,10 @@ import pytest
 
 import crx
 from crx import _native
-from crx.cli import run
+from crx._cli import run
+from crx._index.seal_key import seal_key
+from crx._index.writer import Writer
 from crx.errors import Damaged, Incompatible, Locked, UsageError
-from crx.index.seal_key import seal_key
-from crx.index.writer import Writer
 from crx.retrieve.ports import Searcher
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search
@@ -169,7 +169,7 @@ def refuse_to_sleep(seconds: float) -> None:
 def test_beside_a_lock_that_is_older_than_a_catch_up_a_writer_is_refused_at_once(
     index: crx.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.index.writer.time.sleep", refuse_to_sleep)
+    monkeypatch.setattr("crx._index.writer.time.sleep", refuse_to_sleep)
     with contextlib.closing(_native.Store.open(str(index.path), write=True)):
         os.utime(index.path / "lock", (0, 0))
         with pytest.raises(Locked, match=f"process {os.getpid()}"):
@@ -181,8 +181,8 @@ def test_a_writer_waits_for_a_lock_that_a_search_may_have_taken_to_catch_up(
     index: crx.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = _native.Store.open(str(index.path), write=True)
-    monkeypatch.setattr("crx.index.writer.CATCH_UP_S", 60.0)
-    monkeypatch.setattr("crx.index.writer.time.sleep", lambda seconds: search.close())
+    monkeypatch.setattr("crx._index.writer.CATCH_UP_S", 60.0)
+    monkeypatch.setattr("crx._index.writer.time.sleep", lambda seconds: search.close())
     assert index.remove("a") == 1
 
 

@@ -18,9 +18,9 @@ import pytest
 import crx
 import crx_evaluate
 from crx import errors
-from crx.cli import cli
+from crx._cli import cli
+from crx._models.store import list_models
 from crx.config import ENVIRONMENT, describe, resolve, trust
-from crx.models.store import list_models
 from crx.registry import DEFAULT_EMBEDDER
 from crx.retrieve.query_fields import split_fields
 

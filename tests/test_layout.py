@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +17,7 @@ NETWORK = {
     "openai", "poplib", "requests", "smtplib", "socket", "socketserver", "ssl", "telnetlib",
     "urllib", "urllib3", "xmlrpc",
 }  # fmt: skip
+PUBLIC_UNDERSCORES = {"__init__", "__main__", "__version__"}
 RUNTIMES = {"anthropic", "llama_cpp", "onnxruntime", "openai", "rich", "torch", "tree_sitter"}
 
 
@@ -49,6 +51,37 @@ def test_no_module_of_crx_can_send_a_text() -> None:
         if name.partition(".")[0] in NETWORK
     }
     assert found == set()
+
+
+def is_private(name: str) -> bool:
+    return any(part.startswith("_") for part in name.split(".") if part not in PUBLIC_UNDERSCORES)
+
+
+def test_names_that_are_promised_to_nobody_are_behind_an_underscore() -> None:
+    """A name of a module is public unless it or a folder above it begins with an underscore."""
+    public = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in ROOT.rglob("*.py")
+        if not is_private(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for name in defined_names(node)
+        if not name.startswith("_")
+    ]
+    assert len(public) <= 600
+
+
+def defined_names(node: ast.stmt) -> list[str]:
+    """Return the names that a statement of a module gives to functions, classes and values."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = [*getattr(node, "targets", ()), getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def test_the_documentation_names_no_module_with_an_underscore() -> None:
+    pages = [*(ROOT.parent.parent / "docs").rglob("*.md"), ROOT.parent.parent / "README.md"]
+    named = {name for page in pages for name in re.findall(r"\bcrx\.[\w.]+", page.read_text())}
+    assert {name for name in named if is_private(name)} == set()
 
 
 def test_no_class_name_is_defined_twice() -> None:

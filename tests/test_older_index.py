@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx._index.reader import IndexReader, open_reader
 from crx.errors import Incompatible
-from crx.index.reader import IndexReader, open_reader
 
 # A `crx.db` of format 1, which has no kinds of documents.
 OLDER = Path(__file__).parent / "data" / "format-1.db.gz"

@@ -11,7 +11,7 @@ import pytest
 
 import crx
 from crx import context_registry, plugins
-from crx.cli import run
+from crx._cli import run
 from crx.errors import MissingExtra, ModelError, UsageError
 
 if sys.version_info >= (3, 11):
@@ -97,7 +97,7 @@ def test_a_missing_package_of_an_address_is_named_with_what_installs_it(
 
 
 @pytest.mark.parametrize(
-    "source", ["from crx.context.window_prompt import Motto", "from crx.types import Motto"]
+    "source", ["from crx._context.window_prompt import Motto", "from crx.types import Motto"]
 )
 def test_a_plugin_for_another_version_is_said_to_be_one(
     source: str, tmp_path: Path, installed: None, monkeypatch: pytest.MonkeyPatch

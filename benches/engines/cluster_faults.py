@@ -35,8 +35,8 @@ sys.path[:0] = [str(_ROOT / each) for each in ("python", "tests/support", "bench
 from corpus_of_engines import make_documents  # noqa: E402
 from postgres_server import PostgresServer, running_server, url_of_all  # noqa: E402
 
+from crx._index.handle import open as open_index  # noqa: E402
 from crx.errors import SystemFailure  # noqa: E402
-from crx.index.handle import open as open_index  # noqa: E402
 from crx.types import Result  # noqa: E402
 from crx_engines.engine.protocol import EngineSnapshot, Saturation, StoredDocument  # noqa: E402
 from crx_engines.folder.copy import open_engine  # noqa: E402

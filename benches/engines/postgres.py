@@ -37,9 +37,9 @@ from hybrid import Corpus, make_corpus  # noqa: E402
 from postgres_server import PostgresServer, running_server, url_of_all  # noqa: E402
 
 from crx import _native  # noqa: E402
+from crx._index.handle import Index  # noqa: E402
+from crx._index.handle import open as open_index  # noqa: E402
 from crx.config import resolve  # noqa: E402
-from crx.index.handle import Index  # noqa: E402
-from crx.index.handle import open as open_index  # noqa: E402
 from crx_engines.engine.bm25 import count_terms, query_weights  # noqa: E402
 from crx_engines.engine.protocol import EngineSnapshot, Saturation  # noqa: E402
 from crx_engines.folder.copy import copy_documents, open_engine  # noqa: E402

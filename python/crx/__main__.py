@@ -28,7 +28,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     set_up_process()
     # Imported here: the collector and numpy are set up before anything large is imported.
-    from crx.cli import main as run_here
+    from crx._cli import main as run_here
 
     run_here()
 

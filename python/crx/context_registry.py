@@ -14,17 +14,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from crx import context, services
-from crx.context.cache import Refresh
-from crx.context.sources import ContextRouter, ContextSources
+from crx import _context, _services
+from crx._context.cache import Refresh
+from crx._context.sources import ContextRouter, ContextSources
 from crx.errors import UsageError
 from crx.plugins import SHIPPED, find_plugins, load_plugin, load_shipped, require_protocol
 from crx.protocols import Contextualizer, Promptable
 from crx.registry import embedder_acts
 
 if TYPE_CHECKING:
-    from crx.context.records import FileContexts
-    from crx.services.prompt import Prompt
+    from crx._context.records import FileContexts
+    from crx._services.prompt import Prompt
 
 # Those that take a prompt and a cap.
 _OWN = frozenset(SHIPPED["crx.contextualizers"])
@@ -102,7 +102,7 @@ def read_prompts(prompt: Prompt | None, *, templates: Mapping[str, str]) -> dict
 
     Raises `UsageError` for an invalid template.
     """
-    general = prompt or services.prompt.Prompt.of()
+    general = prompt or _services.prompt.Prompt.of()
     return {folder: general.with_template(file) for folder, file in templates.items()}
 
 
@@ -153,7 +153,7 @@ def _file(source: str) -> FileContexts:
             f"{source}: no such file of contexts; use none, outline, FILE, outline+FILE, or a "
             f"model such as llama:PATH or claude:MODEL"
         )
-    return context.records.FileContexts(Path(source))
+    return _context.records.FileContexts(Path(source))
 
 
 def _refuse_options(

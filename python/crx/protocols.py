@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from crx.services.compute_usage import ComputeUsage
-    from crx.services.destination import Destination
-    from crx.services.pending_jobs import PendingJobs
-    from crx.services.prompt import Prompt
-    from crx.services.service_usage import Estimate, ServiceUsage
+    from crx._services.compute_usage import ComputeUsage
+    from crx._services.destination import Destination
+    from crx._services.pending_jobs import PendingJobs
+    from crx._services.prompt import Prompt
+    from crx._services.service_usage import Estimate, ServiceUsage
 
 
 @runtime_checkable

@@ -41,7 +41,7 @@ from crx.retrieve.query_language import EMBEDDER_LANGUAGES, record_languages, un
 from crx.types import Leg
 
 if TYPE_CHECKING:
-    from crx.models.elsewhere import OtherModel
+    from crx._models.elsewhere import OtherModel
     from crx.retrieve.search_state import RankingRule
 
 DEFAULT_EMBEDDER = "e5@int8"
@@ -51,16 +51,16 @@ NO_EMBEDDER = "none"
 # The embedder of an index whose program gives the object; see `crx.open`.
 OWN_EMBEDDER = "own"
 
-_ONNX = "crx.backends.onnx"
+_ONNX = "crx._backends.onnx"
 _EMBEDDERS = {
-    "hashed": "crx.backends.hashed",
-    NO_EMBEDDER: "crx.backends.no_embedder",
+    "hashed": "crx._backends.hashed",
+    NO_EMBEDDER: "crx._backends.no_embedder",
     "onnx": _ONNX,
 }
 
 
 def _is_installed(name: str) -> bool:
-    from crx.models.store import is_installed  # a search without a model reads no model store
+    from crx._models.store import is_installed  # a search without a model reads no model store
 
     return is_installed(name)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast, get_args, overload
 
-from crx.notebook import describe_passage, describe_result, passage_html, result_html
+from crx._notebook import describe_passage, describe_result, passage_html, result_html
 
 Scalar = str | int | float | bool
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crx.cli.options import json_option
-from crx.cli.output import display_path, print_json, print_line, print_note
-from crx.cli.value_completion import complete_model
+from crx._cli.options import json_option
+from crx._cli.output import display_path, print_json, print_line, print_note
+from crx._cli.value_completion import complete_model
 from crx.config import resolve
 from crx.errors import Damaged
 from crx.labels import format_size

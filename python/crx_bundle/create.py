@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from crx._index import handle
+from crx._models.card import CARD_FILE, ModelCard
+from crx._models.pinned_wheels import is_pullable
+from crx._models.store import find_model, is_shipped, list_models, verify_model
 from crx.config import Settings, resolve
 from crx.errors import Incompatible
-from crx.index import handle
-from crx.models.card import CARD_FILE, ModelCard
-from crx.models.pinned_wheels import is_pullable
-from crx.models.store import find_model, is_shipped, list_models, verify_model
 from crx_bundle.install import require_new, system_error
 from crx_bundle.licences import write_licences
 from crx_bundle.manifest import (

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from crx.models.card import ModelCard
+from crx._models.card import ModelCard
 from crx_bundle.wheel import WheelFacts
 
 LICENCES_FOLDER = "licences"

@@ -11,7 +11,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from crx.models.card import ModelCard
+from crx._models.card import ModelCard
 from crx_bundle.wheel import WheelFacts
 
 SBOM_FILE = "sbom.cdx.json"

@@ -14,9 +14,9 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 
-from crx.context.outline import Outliner
+from crx._context.outline import Outliner
+from crx._services.prompt import Prompt
 from crx.errors import UsageError
-from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_contexts.chunk_prompt import Answers, Ask, ChunkPrompt
 from crx_contexts.validate import ContextValidator

@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 
-from crx.context.controls import has_controls
-from crx.context.outline import Outliner
-from crx.services.prompt import FIRMER, Prompt
+from crx._context.controls import has_controls
+from crx._context.outline import Outliner
+from crx._services.prompt import FIRMER, Prompt
 from crx.types import Chunk, Context, Document
 from crx_contexts.vocabulary import (
     DocumentVocabulary,

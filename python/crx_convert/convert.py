@@ -13,8 +13,7 @@ import tokenizers
 from numpy.typing import NDArray
 from onnx.external_data_helper import set_external_data
 
-from crx.errors import ModelError
-from crx.models.card import (
+from crx._models.card import (
     GRAPH_FILE,
     PIECES_FILE,
     QUERY_GRAPH_FILE,
@@ -26,17 +25,18 @@ from crx.models.card import (
     Precision,
     file_digest,
 )
-from crx.models.cross_encoder import PairEncoder, relevance_logits
-from crx.models.onnx_folder import detect_precision
-from crx.models.onnx_runtime import onnxruntime
-from crx.models.pieces import is_large_unigram, write_pieces
-from crx.models.source_folder import (
+from crx._models.cross_encoder import PairEncoder, relevance_logits
+from crx._models.onnx_folder import detect_precision
+from crx._models.onnx_runtime import onnxruntime
+from crx._models.pieces import is_large_unigram, write_pieces
+from crx._models.source_folder import (
     Architecture,
     SourceFolder,
     read_folder,
     unknown_pooling,
 )
-from crx.models.tokenizer import Ids, ModelTokenizer, graph_inputs, load_plain_tokenizer
+from crx._models.tokenizer import Ids, ModelTokenizer, graph_inputs, load_plain_tokenizer
+from crx.errors import ModelError
 from crx_convert import reference
 from crx_convert.exported_graph import load_graph, vector_output
 from crx_convert.graph import (

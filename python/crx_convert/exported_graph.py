@@ -8,9 +8,9 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
+from crx._models.onnx_folder import external_files
+from crx._models.source_folder import SourceFolder
 from crx.errors import ModelError
-from crx.models.onnx_folder import external_files
-from crx.models.source_folder import SourceFolder
 
 # The output that sentence-transformers' and optimum's exports of embedders with pooling have.
 _VECTOR_OUTPUT = "sentence_embedding"

@@ -25,8 +25,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from crx.models.card import Pooling, Precision
-from crx.models.source_folder import Architecture
+from crx._models.card import Pooling, Precision
+from crx._models.source_folder import Architecture
 from crx_convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
 from crx_convert.layers import (
     Fp32LayerWriter,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from crx.models.source_folder import Activation, Architecture
+from crx._models.source_folder import Activation, Architecture
 from crx_convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
 from crx_convert.rotary import RotaryWriter
 from crx_convert.weights import Array, DenseActivation, Layer, LayerNorm, Linear

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from crx._models.source_folder import Architecture
 from crx.errors import ModelError
-from crx.models.source_folder import Architecture
 from crx_convert.weights import (
     BLOCK_SIZE,
     Array,

@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.models.card import Pooling
-from crx.models.source_folder import Activation, Architecture
+from crx._models.card import Pooling
+from crx._models.source_folder import Activation, Architecture
 from crx_convert.weights import Array, DenseActivation, EncoderWeights, Layer, LayerNorm, Linear
 
 _erf = np.frompyfunc(math.erf, 1, 1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from crx.models.source_folder import Architecture, RotaryAttention
+from crx._models.source_folder import Architecture, RotaryAttention
 from crx_convert.graph_writer import RUNTIME_DOMAIN, GraphWriter
 
 # Added to the score of a token outside of the window.

@@ -16,8 +16,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
+from crx._models.tokenizer import Ids
 from crx.errors import ModelError
-from crx.models.tokenizer import Ids
 from crx_convert.graph import OPSET, VECTORS, make_model, write_sum, write_unit_vectors
 from crx_convert.graph_writer import GraphWriter
 from crx_convert.weights import Array, load_tensors

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from crx.errors import ModelError
-from crx.models.source_folder import (
+from crx._models.source_folder import (
     Activation,
     Architecture,
     SourceFolder,
@@ -21,6 +20,7 @@ from crx.models.source_folder import (
     path_inside,
     read_config,
 )
+from crx.errors import ModelError
 
 Array = NDArray[np.float32]
 DenseActivation = Literal["identity", "tanh", "gelu"]

@@ -170,7 +170,7 @@ def load_usearch() -> Any:
     """Return the package's module of indexes; `UsageError` if it is not installed."""
     # First, because it crashes if it is loaded after usearch 2.26, which makes the symbols of its
     # kernels global.
-    import_module("crx.models.onnx_runtime")
+    import_module("crx._models.onnx_runtime")
     try:
         return import_module("usearch.index")
     except ImportError as error:

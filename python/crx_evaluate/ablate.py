@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from crx import _native
+from crx._context.records import FileContexts
 from crx.config import Value, resolve, setting_values
-from crx.context.records import FileContexts
 from crx.context_registry import load_context_sources, parse_contexts
 from crx.errors import UsageError
 from crx.ingest.split import split

@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from crx import _native
+from crx._index.handle import Index
+from crx._index.handle import open as open_index
 from crx.config import Settings, resolve
 from crx.context_registry import parse_contexts
 from crx.errors import UsageError
-from crx.index.handle import Index
-from crx.index.handle import open as open_index
 from crx.ingest.report import Progress
 from crx.protocols import Generator, Reranker
 from crx.retrieve.rules.rerank import Rerank

@@ -16,11 +16,11 @@ from typing import Any
 import orjson
 
 from crx import _native
+from crx._show.marks import read_marks
 from crx.errors import UsageError
 from crx.ingest.split import split
 from crx.protocols import Generator
 from crx.registry import load_embedder
-from crx.show.marks import read_marks
 from crx.types import Document
 from crx_evaluate.datasets import corpus_row, read_rows, required_text
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crx.errors import InputError, UsageError
+from crx.ingest._worker.isolated_reader import IsolatedReader
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.paths import uri_of
 from crx.ingest.read import read_file
-from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.types import Document
 from crx_evaluate.datasets import (
     Gold,

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 
-from crx.backends.options import token_limit_message
+from crx._backends.options import token_limit_message
+from crx._services.service_usage import ServiceUsage
 from crx.errors import ModelError
-from crx.services.service_usage import ServiceUsage
 from crx_remote.errors import RequestFailed, TransientError
 from crx_remote.metering import Meter, Reservation
 from crx_remote.notices import SLOW_S, ServiceNotices, ignore_notice

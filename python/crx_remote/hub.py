@@ -17,21 +17,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from crx.config import refuse_offline
-from crx.errors import CrxError, ModelError, NoRoom, UsageError
-from crx.models.adding import add_foreign_model
-from crx.models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
-from crx.models.hub_address import SCHEME, HubAddress, HubFile, HubModel
-from crx.models.hub_cache import CachedSnapshot, cache_folder, find_snapshot
-from crx.models.hub_files import choose_files
-from crx.models.licences import require_accepted
-from crx.models.source_folder import Overrides, read_front_matter
-from crx.models.store import (
+from crx._models.adding import add_foreign_model
+from crx._models.card import GGUF_FILE, ModelCard, Precision, Provenance, file_digest
+from crx._models.hub_address import SCHEME, HubAddress, HubFile, HubModel
+from crx._models.hub_cache import CachedSnapshot, cache_folder, find_snapshot
+from crx._models.hub_files import choose_files
+from crx._models.licences import require_accepted
+from crx._models.source_folder import Overrides, read_front_matter
+from crx._models.store import (
     import_converter,
     normalize_name,
     publish_model,
     qualified_name,
 )
+from crx.config import refuse_offline
+from crx.errors import CrxError, ModelError, NoRoom, UsageError
 
 _BLOCK_BYTES = 1 << 20
 _GGUF_MAGIC = b"GGUF"

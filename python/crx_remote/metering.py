@@ -7,8 +7,8 @@ import re
 import threading
 from dataclasses import dataclass
 
+from crx._services.service_usage import AMOUNT, ServiceUsage
 from crx.errors import BudgetSpent, UsageError
-from crx.services.service_usage import AMOUNT, ServiceUsage
 
 _MILLION = 1_000_000
 

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crx.backends.options import split_options
+from crx._backends.options import split_options
+from crx._models.elsewhere import OtherModel
+from crx._services.prompt import Prompt
 from crx.config import refuse_offline
 from crx.errors import ModelError, Unavailable, UsageError
-from crx.models.elsewhere import OtherModel
-from crx.services.prompt import Prompt
 from crx_remote.openai import contextualizer, embedder, generator
 from crx_remote.remote_contextualizer import RemoteContextualizer
 

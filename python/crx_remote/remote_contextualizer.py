@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
+from crx._services.destination import Destination
+from crx._services.prompt import Prompt
+from crx._services.service_usage import Estimate, ServiceUsage
 from crx.config import refuse_offline
 from crx.errors import UsageError
-from crx.services.destination import Destination
-from crx.services.prompt import Prompt
-from crx.services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Context, Document
 from crx_contexts.chunk_groups import GroupPrompt, LineCounts, read_form
 from crx_contexts.validate import ContextValidator

@@ -18,9 +18,9 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
+from crx._services.prompt import Prompt
+from crx._services.service_usage import Estimate, ServiceUsage
 from crx.errors import BudgetSpent, CrxError
-from crx.services.prompt import Prompt
-from crx.services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Context, Document
 from crx_contexts.chunk_groups import (
     GROUPS_TOGETHER,

@@ -17,9 +17,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
+from crx._services.compute_usage import ComputeUsage
 from crx.deadline import check_deadline, seconds_left
 from crx.errors import ModelError
-from crx.services.compute_usage import ComputeUsage
 from crx.types import Context
 from crx.workers.child import Child
 from crx.workers.messages import ChildLost, Message

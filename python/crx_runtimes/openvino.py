@@ -11,15 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.first_load import require_tried
-from crx.backends.fork import ForkGuard
-from crx.backends.options import split_options
-from crx.backends.stored_embedder import StoredEmbedder
+from crx._backends.first_load import require_tried
+from crx._backends.fork import ForkGuard
+from crx._backends.options import split_options
+from crx._backends.stored_embedder import StoredEmbedder
+from crx._models.card import GRAPH_FILE, QUERY_GRAPH_FILE, read_card
+from crx._models.checked import check_files_daily
+from crx._models.store import find_model
+from crx._models.tokenizer import batch_by_length, graph_inputs, load_model_tokenizer
 from crx.errors import ModelError
-from crx.models.card import GRAPH_FILE, QUERY_GRAPH_FILE, read_card
-from crx.models.checked import check_files_daily
-from crx.models.store import find_model
-from crx.models.tokenizer import batch_by_length, graph_inputs, load_model_tokenizer
 from crx.thread_count import thread_count
 
 Arithmetic = Literal["f32", "bf16"]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.services.compute_usage import ComputeUsage, Pace
+from crx._services.compute_usage import ComputeUsage, Pace
 
 
 class Work(NamedTuple):

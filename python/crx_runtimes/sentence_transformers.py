@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.fork import ForkGuard
-from crx.backends.options import split_options
+from crx._backends.fork import ForkGuard
+from crx._backends.options import split_options
+from crx._models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
+from crx._models.source_folder import first_position
+from crx._models.tokenizer import Ids, ModelTokenizer, batch_by_length
 from crx.errors import ModelError
-from crx.models.cross_encoder import PairEncoder, relevance_logits, score_by_best_window
-from crx.models.source_folder import first_position
-from crx.models.tokenizer import Ids, ModelTokenizer, batch_by_length
 from crx.thread_count import thread_count
 
 _BATCH_TOKENS = 8192
@@ -92,7 +92,7 @@ class SentenceTransformersEmbedder:
 class SentenceTransformersReranker:
     """A cross-encoder, loaded without the network and without its own code.
 
-    Pairs are windowed by `crx.models.cross_encoder`; the library would truncate the longer text.
+    Pairs are windowed by `crx._models.cross_encoder`; the library would truncate the longer text.
     """
 
     def __init__(self, name: str, *, device: str = "cpu") -> None:

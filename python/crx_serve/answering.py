@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import fields
 
 from crx import protocols, registry
-from crx.answer.prompt import QuotedPassages
-from crx.answer.stream import AnswerStream
+from crx._answer.prompt import QuotedPassages
+from crx._answer.stream import AnswerStream
 from crx.errors import Busy, UsageError
 from crx.types import Citation
 from crx_serve.responses import AnswerCitation, FinishedAnswer, FoundPassage

@@ -16,8 +16,8 @@ from typing import Protocol
 import orjson
 
 from crx import _native
+from crx._index.handle import Index
 from crx.errors import CrxError
-from crx.index.handle import Index
 from crx_serve.document_ids import make_document_id
 
 # Seconds for which the values of an index are not read again while it changes.

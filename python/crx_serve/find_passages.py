@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from crx._index.handle import Index
 from crx.errors import IndexFailure, NotAnIndex
-from crx.index.handle import Index
 from crx.retrieve.request import SearchRequest
 from crx.types import LEGS, Note, Passage, Result
 from crx_engines.folder.joint_search import (

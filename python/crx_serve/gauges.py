@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from crx.context.report import compute_coverage
+from crx._context.report import compute_coverage
 from crx.errors import CrxError
 from crx_serve.metrics import Labels, gauge_lines
 from crx_serve.responses import IndexStatus, WatchStatus

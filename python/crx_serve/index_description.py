@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
+from crx._index.handle import Index
 from crx.config import leads_out, project_file, read_settings
 from crx.errors import CrxError
-from crx.index.handle import Index
 from crx.labels import count_label
 from crx_serve.facets import Facets
 

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from crx._index.socket_paths import installation
 from crx.config import is_offline, setting_values, user_file
 from crx.errors import Incompatible, NotFound
-from crx.index.socket_paths import installation
 from crx.types import Result
 from crx_serve.app import Extension
 from crx_serve.failures import EXPECTED, exception_response

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from crx.index.socket_paths import make_folder, socket_paths
+from crx._index.socket_paths import make_folder, socket_paths
 
 # What the platform lacks on Windows.
 AVAILABLE = hasattr(socket, "AF_UNIX")

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TypeVar
 
 from crx import _native
-from crx.show.by_file import FILE_LINES, describe_file
+from crx._show.by_file import FILE_LINES, describe_file
 from crx.types import Passage, Result
 from crx_serve.document_ids import make_document_id
 from crx_serve.responses import AnsweringFile, FoundPassage

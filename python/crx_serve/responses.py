@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crx.show.by_file import FileLine
+from crx._show.by_file import FileLine
 from crx.types import Anchor, Hit
 
 

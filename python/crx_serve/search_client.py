@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
+from crx._index.socket_paths import installation
 from crx.config import Resolved, is_offline, settings_asked_for, user_file
-from crx.index.socket_paths import installation
 from crx.types import Result
 from crx_serve.local_query import SEARCH_PATH, LocalQuery, note_of
 from crx_serve.requests import SearchQuery

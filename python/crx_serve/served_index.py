@@ -8,9 +8,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crx._index import handle
+from crx._index.handle import Index
 from crx.errors import NotAnIndex, UsageError
-from crx.index import handle
-from crx.index.handle import Index
 from crx.plugins import is_engine_address, without_password
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")

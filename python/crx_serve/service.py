@@ -19,20 +19,20 @@ import msgspec
 import orjson
 
 from crx import _native, registry
-from crx.answer.prompt import QuotedPassages, quote
+from crx._answer.prompt import QuotedPassages, quote
+from crx._index.handle import Index
+from crx._index.page_picture import draw_document_page
+from crx._show.by_file import FILE_LINES
+from crx._show.copies import describe_copies, fold_copies, leave_out_copies
+from crx._show.marks import read_marks
 from crx.errors import CrxError, InputError, NotFound, UsageError
-from crx.index.handle import Index
-from crx.index.page_picture import draw_document_page
+from crx.ingest._worker.page_renderer import PageRenderer
 from crx.ingest.page_values import PagePicture
-from crx.ingest.worker.page_renderer import PageRenderer
 from crx.protocols import Embedder, Generator
 from crx.retrieve.likeness import search_like
 from crx.retrieve.operators import parse_pattern
 from crx.retrieve.request import check_query
 from crx.retrieve.score_cache import score_checked
-from crx.show.by_file import FILE_LINES
-from crx.show.copies import describe_copies, fold_copies, leave_out_copies
-from crx.show.marks import read_marks
 from crx.types import Result
 from crx_serve.answering import Answerer, AnswerEvents
 from crx_serve.document_ids import is_id_of, make_document_id, parse_document_id

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 
+from crx._index.handle import Index
 from crx.errors import CrxError
-from crx.index.handle import Index
 from crx.ingest.report import Progress
 from crx_serve.responses import WatchStatus
 from crx_serve.served_index import ServedIndex

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crx.answer.citations import CitationFilter, escape_citations
+from crx._answer.citations import CitationFilter, escape_citations
 
 Filtered = tuple[str, tuple[int, ...], int]
 

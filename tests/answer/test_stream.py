@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import crx
-from crx.answer.prompt import NO_ANSWER, SOURCE_PATTERN, quote
-from crx.answer.stream import AnswerStream
+from crx._answer.prompt import NO_ANSWER, SOURCE_PATTERN, quote
+from crx._answer.stream import AnswerStream
 from crx.errors import ModelError, UsageError
 from crx.types import Answer, Citation, Hit, Passage
 
@@ -269,6 +269,6 @@ def test_the_passages_of_the_whole_corpus_hold_every_character(tmp_path: Path) -
 def test_a_corpus_that_is_too_large_for_a_prompt_is_refused(
     index: crx.Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.answer.corpus.MAX_CORPUS_TOKENS", 3)
+    monkeypatch.setattr("crx._answer.corpus.MAX_CORPUS_TOKENS", 3)
     with pytest.raises(UsageError, match="leave out --whole"):
         index.corpus_prompt("krill?")

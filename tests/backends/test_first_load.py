@@ -12,10 +12,10 @@ from hostile_models import endless
 from tiny_export import make_exported_embedder, make_exported_reranker
 from tiny_model import make_model
 
+from crx._models.card import GRAPH_FILE, TOKENIZER_FILE, file_digest, write_card
+from crx._models.source_folder import Overrides
+from crx._models.store import add_model
 from crx.errors import ModelError
-from crx.models.card import GRAPH_FILE, TOKENIZER_FILE, file_digest, write_card
-from crx.models.source_folder import Overrides
-from crx.models.store import add_model
 from crx.registry import load_embedder, load_reranker
 
 
@@ -43,7 +43,7 @@ def refuse_children(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("crx.models.limited_child.Child", refuse)
+    monkeypatch.setattr("crx._models.limited_child.Child", refuse)
 
 
 def test_a_model_that_was_made_here_is_loaded_without_a_child(
@@ -101,7 +101,7 @@ def test_a_graph_from_elsewhere_that_never_ends_is_ended(
     shutil.copy(graph, machine / "tiny" / GRAPH_FILE)
     files = {**card.files, GRAPH_FILE: file_digest(graph)}
     write_card(machine / "tiny", replace(card, files=files))
-    monkeypatch.setattr("crx.models.limited_child._WALL_S", 4)
+    monkeypatch.setattr("crx._models.limited_child._WALL_S", 4)
     with pytest.raises(ModelError, match=r"tiny: takes more than 4 s; it is not loaded"):
         load_embedder("tiny")
 
@@ -128,7 +128,7 @@ def test_the_files_of_a_reranker_that_is_named_are_hashed_once(
         hashed.append(path.name)
         return file_digest(path)
 
-    monkeypatch.setattr("crx.models.card.file_digest", count)
-    monkeypatch.setattr("crx.models.onnx_folder.file_digest", count)
+    monkeypatch.setattr("crx._models.card.file_digest", count)
+    monkeypatch.setattr("crx._models.onnx_folder.file_digest", count)
     load_reranker(f"onnx:{judge}")
     assert sorted(hashed) == [GRAPH_FILE, TOKENIZER_FILE]

@@ -13,8 +13,8 @@ from forked import call_in_fork
 from optional import installed
 from tiny_model import make_model
 
-from crx.backends.fork import ForkGuard
-from crx.models.store import add_model, is_installed
+from crx._backends.fork import ForkGuard
+from crx._models.store import add_model, is_installed
 from crx.protocols import Embedder
 from crx.registry import load_embedder, load_reranker
 from crx.types import Chunk, Context, Document

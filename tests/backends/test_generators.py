@@ -12,10 +12,10 @@ from typing import Any, cast
 import pytest
 from numbered import RecordedSleep
 
+from crx._services.service_usage import ServiceUsage
 from crx.errors import CrxError, ModelError, Offline, UsageError
 from crx.protocols import Generator, Metered
 from crx.registry import load_generator
-from crx.services.service_usage import ServiceUsage
 from crx_remote.metering import Price
 from crx_runtimes.llama.generator import LlamaGenerator
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from optional import installed
 from tiny_model import WORDS, make_model
 
+from crx._models.card import read_card
+from crx._models.cross_encoder import PairEncoder
+from crx._models.source_folder import read_folder
+from crx._models.store import add_model, find_model
 from crx.errors import ModelError
-from crx.models.card import read_card
-from crx.models.cross_encoder import PairEncoder
-from crx.models.source_folder import read_folder
-from crx.models.store import add_model, find_model
 from crx.protocols import LanguageLimited, Reranker
 from crx.registry import load_reranker
 from crx_convert import reference

@@ -15,11 +15,11 @@ from onnx.external_data_helper import set_external_data
 from tiny_model import make_model
 
 from crx import _native
-from crx.backends.onnx import OnnxEmbedder
-from crx.backends.token_vectors import TokenStateReranker
-from crx.models.card import GRAPH_FILE, Precision, file_digest, read_card, write_card
-from crx.models.store import add_model, find_model
-from crx.models.tokenizer import Ids, load_model_tokenizer
+from crx._backends.onnx import OnnxEmbedder
+from crx._backends.token_vectors import TokenStateReranker
+from crx._models.card import GRAPH_FILE, Precision, file_digest, read_card, write_card
+from crx._models.store import add_model, find_model
+from crx._models.tokenizer import Ids, load_model_tokenizer
 from crx.protocols import Reranker, TokenReranking
 
 TEXTS = ["the revenue grew", "of the revenue", "第二", "", "the " * 60 + "revenue"]

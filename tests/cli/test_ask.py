@@ -13,7 +13,7 @@ import pytest
 from command_line import BREAD, WHALES, Crx, Done
 from local_server import Fault
 
-from crx.cli.output import print_note
+from crx._cli.output import print_note
 from crx_remote.retry import RetryPolicy
 
 QUESTION = "what do blue whales eat?"
@@ -102,7 +102,7 @@ def test_passages_are_told_while_a_server_hangs(crx: Crx, monkeypatch: pytest.Mo
         if "meanwhile see" in text:
             found.set()
 
-    monkeypatch.setattr("crx.cli.output.print_note", note)
+    monkeypatch.setattr("crx._cli.output.print_note", note)
     with chat_server.serving(server) as url:
         done = ask(crx, f"openai:{url}/v1#{chat_server.MODEL}")
     assert (done.code, done.out.splitlines()[0]) == (0, "Krill [1].")

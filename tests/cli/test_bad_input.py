@@ -54,7 +54,7 @@ def test_a_model_that_has_changed_since_the_index_was_built(
 ) -> None:
     from tiny_model import make_model
 
-    from crx.models.store import add_model
+    from crx._models.store import add_model
 
     monkeypatch.setenv("CRX_MODELS", str(model_store(tmp_path)))
     assert crx("index", docs, "--embedder", "tiny", "--index", "t.crx").code == 0

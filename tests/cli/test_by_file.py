@@ -7,7 +7,7 @@ from pathlib import Path
 
 from command_line import Crx, run_terminal
 
-from crx.cli.excerpt import shorten
+from crx._cli.excerpt import shorten
 
 
 def write(folder: Path) -> None:

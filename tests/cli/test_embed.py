@@ -14,14 +14,14 @@ from command_line import Crx, process
 from numpy.typing import NDArray
 
 import crx as api
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 from crx.errors import ModelError, UsageError
 
 # Interrupts itself in the third batch of the embedder.
 INTERRUPTED = """
 import os, signal
-from crx.backends.hashed import HashedEmbedder
-from crx.cli import main
+from crx._backends.hashed import HashedEmbedder
+from crx._cli import main
 # A test run in the background inherits that interrupts are ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 embed, batches = HashedEmbedder.embed, []
@@ -123,7 +123,7 @@ def test_an_index_without_an_embedder_has_nothing_to_embed(crx: Crx, notes: Path
 def test_only_files_that_can_be_searched_are_counted_before_the_second_pass(
     crx: Crx, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crx.cli.second_pass.describe_vectors", lambda *_, probe: "vectors: slow")
+    monkeypatch.setattr("crx._cli.second_pass.describe_vectors", lambda *_, probe: "vectors: slow")
     (notes / "picture").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     (notes / "broken.pdf").write_bytes(b"%PDF-1.7")
     done = crx("index", notes, "--progress", "plain")

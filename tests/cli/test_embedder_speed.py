@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crx.backends.hashed import HashedEmbedder
-from crx.cli import embedder_speed
-from crx.cli.embedder_speed import PROBE_S, FormSpeed, list_forms, measure_forms
+from crx._backends.hashed import HashedEmbedder
+from crx._cli import embedder_speed
+from crx._cli.embedder_speed import PROBE_S, FormSpeed, list_forms, measure_forms
 from crx.errors import ModelError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crx.cli import run
+from crx._cli import run
 from crx.protocols import Generator
 from crx_evaluate import load
 from crx_evaluate.results import select_queries

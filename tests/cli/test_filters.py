@@ -13,7 +13,7 @@ from command_line import Crx, Done
 
 from crx import Document
 from crx import open as open_index
-from crx.cli.filters import parse_where
+from crx._cli.filters import parse_where
 from crx.errors import UsageError
 
 

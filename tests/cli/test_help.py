@@ -14,9 +14,9 @@ import pytest
 from command_line import Crx, run_process
 
 from crx import errors
-from crx.cli import COMMANDS, cli
-from crx.cli.completion import SHELLS
-from crx.cli.help import TOPICS
+from crx._cli import COMMANDS, cli
+from crx._cli.completion import SHELLS
+from crx._cli.help import TOPICS
 from crx.config import ENVIRONMENT, describe
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 from command_line import Crx
 
 from crx import open as open_index
-from crx.cli.index import summarize
+from crx._cli.index import summarize
 from crx.ingest.report import Report
 
 

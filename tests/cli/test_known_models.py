@@ -8,9 +8,9 @@ import pytest
 from command_line import Crx
 
 import crx as package
-from crx.models.hub_address import parse_hub_address
-from crx.models.known import KnownModel, find_better_embedder, known_models
-from crx.models.licences import is_permissive
+from crx._models.hub_address import parse_hub_address
+from crx._models.known import KnownModel, find_better_embedder, known_models
+from crx._models.licences import is_permissive
 
 
 def test_what_is_known_of_a_model_is_well_formed() -> None:
@@ -59,7 +59,7 @@ def test_doctor_names_an_embedder_that_is_better_for_the_index(
         assert (name, langs, most_times_slower) == ("hashed", ["en"], 6)
         return known_models()[0], known_models()[2]
 
-    monkeypatch.setattr("crx.cli.doctor.find_better_embedder", find)
+    monkeypatch.setattr("crx._cli.doctor.find_better_embedder", find)
     with package.open(".crx", settings={"embedder": "hashed"}) as index:
         index.add_documents([package.Document("mem:1", "Krill.", lang="en")])
     advice = (
@@ -67,5 +67,5 @@ def test_doctor_names_an_embedder_that_is_better_for_the_index(
         "multilingual retrieval by its authors, and hashed 50.9; about 16 min here\n"
     )
     assert "another embedder" not in crx("doctor").out
-    monkeypatch.setattr("crx.cli.doctor.remembered_seconds", lambda *_: 600.0)
+    monkeypatch.setattr("crx._cli.doctor.remembered_seconds", lambda *_: 600.0)
     assert advice in crx("doctor").out

@@ -10,16 +10,16 @@ from zipfile import ZipFile
 import pytest
 from command_line import BREAD, WHALES, Crx, Done
 
-import crx.cli.search
-from crx.cli.opener import editor_command
-from crx.cli.screen import make_screen
+import crx._cli.search
+from crx._cli.opener import editor_command
+from crx._cli.screen import make_screen
 
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches that print on a terminal."""
     screen = make_screen((80, 24), environ={}, folder=os.getcwd())
-    monkeypatch.setattr(crx.cli.search, "own_screen", lambda: screen)
+    monkeypatch.setattr(crx._cli.search, "own_screen", lambda: screen)
 
 
 @pytest.fixture

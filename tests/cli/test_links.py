@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import run_process, run_terminal
 
-from crx.cli.links import link_url, links_of_terminal
-from crx.cli.output import format_line, linked
+from crx._cli.links import link_url, links_of_terminal
+from crx._cli.output import format_line, linked
 from crx.types import Citation
 
 LINK = re.compile(r"\x1b\]8;;([^\x1b]*)\x1b\\")

@@ -12,8 +12,8 @@ from command_line import Crx
 from ollama_server import OllamaServer, serving
 from tiny_model import make_model
 
-from crx.models.elsewhere import OtherModel, list_cached_models
-from crx.models.store import add_model
+from crx._models.elsewhere import OtherModel, list_cached_models
+from crx._models.store import add_model
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 PAGE = "---\nlicense: mit\nlanguage: en\n---\n# A model\n"
@@ -95,7 +95,7 @@ def test_speeds_are_measured_once_and_shown_from_then_on(
     crx: Crx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
-    monkeypatch.setattr("crx.cli.embedder_speed.QUICK_PROBE_S", 0.01)
+    monkeypatch.setattr("crx._cli.embedder_speed.QUICK_PROBE_S", 0.01)
     add_model(make_model(tmp_path / "tiny"))
     assert "chunks/s" not in crx("models").out
     measured = crx("models", "--speed").out

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from command_line import Crx, process
 
-from crx.cli import COMMANDS
+from crx._cli import COMMANDS
 
 
 def test_an_interrupt_ends_with_130_and_the_same_command_resumes(
@@ -28,7 +28,7 @@ def test_an_interrupt_ends_with_130_and_the_same_command_resumes(
     code = """
 import os, signal
 from crx.ingest.write import DocumentWriter
-from crx.cli import main
+from crx._cli import main
 # A test run in the background inherits that interrupts are ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 put, written = DocumentWriter.put, []

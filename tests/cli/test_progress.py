@@ -12,9 +12,9 @@ from command_line import BINARY, Crx, run_process, run_terminal
 from numpy.typing import NDArray
 
 import crx
-from crx.backends.hashed import HashedEmbedder
-from crx.cli.progress import Clock, build_view, contexts_view, format_duration, show_build
-from crx.context.report import ContextProgress
+from crx._backends.hashed import HashedEmbedder
+from crx._cli.progress import Clock, build_view, contexts_view, format_duration, show_build
+from crx._context.report import ContextProgress
 from crx.ingest.report import Progress
 
 
@@ -163,8 +163,8 @@ def test_what_a_killed_run_left_is_work(notes: Path, monkeypatch: pytest.MonkeyP
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines of progress without a pause between them."""
-    monkeypatch.setattr("crx.cli.progress.JSON_EVERY_S", 0.0)
-    monkeypatch.setattr("crx.cli.progress.PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr("crx._cli.progress.JSON_EVERY_S", 0.0)
+    monkeypatch.setattr("crx._cli.progress.PLAIN_EVERY_S", 0.0)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -213,8 +213,8 @@ def test_lines_pause_between_them(capsys: pytest.CaptureFixture[str]) -> None:
 
 NOTE_DURING_A_BAR = """
 import time
-from crx.cli.output import print_note
-from crx.cli.progress_bar import open_bar
+from crx._cli.output import print_note
+from crx._cli.progress_bar import open_bar
 
 with open_bar() as draw:
     draw(1, 2, "1 of 2 chunks read")

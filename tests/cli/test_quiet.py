@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import Crx, process, run_terminal
 
-from crx.show.notes import choose_notes
+from crx._show.notes import choose_notes
 from crx.types import Note
 
 SUBJECTS = ("whales", "krill", "bread", "tides", "ships", "glaciers", "comets", "moss", "rust",
@@ -20,7 +20,7 @@ QUESTIONS = ("what is said of {}", "{}", '"about {}"', "how old are {} in winter
 # Searches for each line of a file in one process, with a line between.
 BATCH = """
 import sys
-from crx.cli import run
+from crx._cli import run
 for query in open("queries"):
     run(["search", query.strip(), *sys.argv[1:]])
     print("next", flush=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from command_line import Crx, run_process, run_terminal
 
-from crx.cli.excerpt import Body, count_rows, excerpt, share_rows
-from crx.cli.passages import choose_shown, layout_passages
-from crx.cli.screen import make_screen
-from crx.show.copies import Copies
-from crx.show.excerpt import columns
+from crx._cli.excerpt import Body, count_rows, excerpt, share_rows
+from crx._cli.passages import choose_shown, layout_passages
+from crx._cli.screen import make_screen
+from crx._show.copies import Copies
+from crx._show.excerpt import columns
 from crx.types import Anchor, Hit, Passage
 
 STYLE = re.compile(r"\x1b\[\d+m|\x1b\]8;;[^\x1b]*\x1b\\")

@@ -11,8 +11,8 @@ from command_line import BREAD, Crx
 from pdfs import pdf
 from tokenizers import Tokenizer
 
-from crx.cli.search import FORMATS
-from crx.models.store import find_model
+from crx._cli.search import FORMATS
+from crx._models.store import find_model
 
 
 def test_json_lines_are_the_passages_of_the_json_value(crx: Crx, indexed: Path) -> None:

@@ -19,7 +19,7 @@ DOCUMENTS = 60
 # Ctrl-C is ignored in a background job; the command is to hear it as in a terminal.
 COMMAND = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    "from crx.cli import main; main()"
+    "from crx._cli import main; main()"
 )
 
 
@@ -86,7 +86,7 @@ def test_a_stopped_command_leaves_a_whole_database_and_resumes(
 
 SWALLOW = """
 import os, signal
-from crx import cli
+from crx import _cli as cli
 def swallow(arguments):
     try:
         os.kill(os.getpid(), signal.SIGINT)
@@ -109,7 +109,7 @@ import os, signal, sys
 from crx.__main__ import main
 class Interrupting:
     def find_spec(self, name, *rest):
-        if name == "crx.cli":
+        if name == "crx._cli":
             os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupting())

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import Crx, run_process, run_terminal
 
-from crx.cli.visible import visible_json, visible_line, visible_text
+from crx._cli.visible import visible_json, visible_line, visible_text
 
 # Sequences that set colors, hide text, rename the window, link, delete, ring, reorder and forge.
 HOSTILE = (
@@ -30,7 +30,7 @@ OURS = re.compile(r"\x1b\[[012]m|\x1b\]8;;(?:file://[!-~]+)?\x1b\\")
 # Runs every command line of a JSON file in one process.
 BATCH = """
 import json, sys
-from crx.cli import run
+from crx._cli import run
 for words in json.load(open(sys.argv[1])):
     run(words)
 """

@@ -26,7 +26,7 @@ def test_the_progress_of_the_first_pass_is_shown_as_by_index(
     crx: Crx, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Watcher, "run", lambda _: None)
-    monkeypatch.setattr("crx.cli.progress.PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr("crx._cli.progress.PLAIN_EVERY_S", 0.0)
     assert re.search(r"^crx: \d+ of (about )?\d+ chunks read", crx("watch", "docs").err, re.M)
     (docs / "new.md").write_text("# New\n")
     assert "chunks" not in crx("watch", "docs", "-q").err

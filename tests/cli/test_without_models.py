@@ -12,14 +12,14 @@ import pytest
 from command_line import Crx, Done, model_store, process, run_terminal
 
 import crx as api
-from crx.cli import first_model
+from crx._cli import first_model
 from crx.errors import ModelError, UsageError
 
 # As after `pip install crx` with an empty home: no model in any place but the package.
 NO_MODELS = """
 import sys
 sys.prefix = "/nowhere"
-from crx.cli import main
+from crx._cli import main
 main()
 """
 
@@ -104,7 +104,7 @@ def test_a_model_that_is_fetched_embeds_the_first_index(
 ) -> None:
     from tiny_model import make_model
 
-    from crx.models.store import add_model
+    from crx._models.store import add_model
 
     def pull(name: str) -> None:
         model = make_model(tmp_path / "source")

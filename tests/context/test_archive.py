@@ -15,8 +15,7 @@ from surveys import SETTINGS, contexts_by_chunk
 
 import crx
 from crx import _native
-from crx.config import fixed_settings, resolve
-from crx.context.archive import (
+from crx._context.archive import (
     FILE,
     ArchiveContent,
     ArchivedContext,
@@ -25,9 +24,10 @@ from crx.context.archive import (
     drop_unused_contexts,
     read_archive,
 )
-from crx.context.records import Record, hash_of
+from crx._context.records import Record, hash_of
+from crx._index.salvage import salvage_with_archive
+from crx.config import fixed_settings, resolve
 from crx.errors import Damaged
-from crx.index.salvage import salvage_with_archive
 from crx.types import Verification
 
 FIXED = fixed_settings(resolve(SETTINGS).settings)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crx.context.budget import Budget, parse_budget
+from crx._context.budget import Budget, parse_budget
 from crx.errors import UsageError
 
 

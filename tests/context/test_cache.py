@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crx.context.cache import REFRESH, Origin, Refresh, context_keys
+from crx._context.cache import REFRESH, Origin, Refresh, context_keys
 from crx.ingest.split import split
 from crx.types import Document, Mark
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.context.controls import has_controls, strip_controls
+from crx._context.controls import has_controls, strip_controls
 from crx.errors import InputError
 from crx.types import Chunk, Context, Document
 

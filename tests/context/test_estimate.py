@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 import crx
-from crx.backends.hashed import HashedEmbedder
-from crx.cli import run
-from crx.cli.plan import PRICED, load_cost_model
-from crx.context.estimate import Plan
-from crx.context.estimate import plan as plan_costs
+from crx._backends.hashed import HashedEmbedder
+from crx._cli import run
+from crx._cli.plan import PRICED, load_cost_model
+from crx._context.estimate import Plan
+from crx._context.estimate import plan as plan_costs
+from crx._services.compute_usage import ComputeUsage
+from crx._services.prompt import Prompt
+from crx._services.service_usage import Estimate
 from crx.errors import MissingExtra, ModelError, UsageError
-from crx.services.compute_usage import ComputeUsage
-from crx.services.prompt import Prompt
-from crx.services.service_usage import Estimate
 from crx.types import Chunk, Context, Document
 
 
@@ -92,7 +92,7 @@ def test_the_time_of_a_model_is_estimated_within_a_quarter(
     tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    timed = ("crx.context.estimate", "crx.context.run", "crx_runtimes.fake.contextualizer")
+    timed = ("crx._context.estimate", "crx._context.run", "crx_runtimes.fake.contextualizer")
     for module in timed:
         monkeypatch.setattr(f"{module}.time", clock)
     estimated, taken = planned_and_taken(tmp_path, docs)

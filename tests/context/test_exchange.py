@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.cli import run
-from crx.context.records import Record, hash_of, read_contexts, write_contexts
-from crx.index.handle import Index
+from crx._cli import run
+from crx._context.records import Record, hash_of, read_contexts, write_contexts
+from crx._index.handle import Index
 from crx.types import Document
 from crx_evaluate import Options, read_set
 from crx_evaluate import run as evaluate

@@ -12,11 +12,11 @@ from crx_process import CrxHere, make_folders
 from injections import ATTACKS, COUNT, Injection, make_injections
 
 import crx
-from crx.answer.prompt import SOURCE_PATTERN, quote
-from crx.cli.passages import GENERATED_CONTEXT
-from crx.context.controls import has_controls
-from crx.index.handle import Index
-from crx.services.prompt import Prompt
+from crx._answer.prompt import SOURCE_PATTERN, quote
+from crx._cli.passages import GENERATED_CONTEXT
+from crx._context.controls import has_controls
+from crx._index.handle import Index
+from crx._services.prompt import Prompt
 from crx.types import Chunk
 from crx_contexts.validate import ContextValidator
 

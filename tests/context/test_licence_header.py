@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.context.outline import outline, skip_licence_header
+from crx._context.outline import outline, skip_licence_header
 from crx.types import Chunk, Document, Mark
 
 APACHE = """/*

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.context.names import proper_names
+from crx._context.names import proper_names
 
 
 @pytest.mark.parametrize(

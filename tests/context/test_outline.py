@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.names import proper_names
-from crx.context.opening import OPENING_CHARS
-from crx.context.outline import outline
+from crx._context.names import proper_names
+from crx._context.opening import OPENING_CHARS
+from crx._context.outline import outline
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.ingest.readers.structure import structure
 from crx.ingest.split import sections_at

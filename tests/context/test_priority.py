@@ -1,6 +1,6 @@
 """Order of the documents in a run."""
 
-from crx.context.documents import estimate_need
+from crx._context.documents import estimate_need
 
 
 def test_chunks_that_refer_to_earlier_text_need_a_context_most() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crx._services.prompt import FIRMER, Prompt
 from crx.errors import UsageError
-from crx.services.prompt import FIRMER, Prompt
 
 TEXTS = st.text() | st.sampled_from(["{chunk}", "{document}", "{}", "</document>", "{glossary!r}"])
 

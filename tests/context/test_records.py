@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.context.controls import strip_controls
-from crx.context.records import Matched, Record, hash_of, match, read_contexts, write_contexts
+from crx._context.controls import strip_controls
+from crx._context.records import Matched, Record, hash_of, match, read_contexts, write_contexts
 from crx.errors import InputError, NoRoom, UsageError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.context.report import ContextReport, OutcomeCounts, compute_coverage
+from crx._context.report import ContextReport, OutcomeCounts, compute_coverage
 from crx.errors import ModelError
 
 MADE = {"ok": 5, "retried": 1, "rejected:refusal": 1, "rejected:no content": 3, "failed:lost": 2}

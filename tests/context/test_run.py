@@ -15,13 +15,13 @@ from surveys import SETTINGS, contexts_by_chunk, survey
 
 import crx
 from crx import context_registry, deadline
-from crx.cli import run
-from crx.context import run as run_module
-from crx.context.report import ContextProgress
+from crx._cli import run
+from crx._context import run as run_module
+from crx._context.report import ContextProgress
+from crx._index import handle
+from crx._services.prompt import Prompt
 from crx.errors import ModelError, UsageError
-from crx.index import handle
 from crx.protocols import Contextualizer
-from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_runtimes.fake.contextualizer import Fake, Faults
 
@@ -236,7 +236,7 @@ def test_rejected_contexts_are_reported_with_their_reasons(
 def test_new_contexts_are_searchable_during_the_run(
     tmp_path: Path, index: crx.Index, monkeypatch: pytest.MonkeyPatch, name: str, made: object
 ) -> None:
-    monkeypatch.setattr(f"crx.context.run.{name}", made)
+    monkeypatch.setattr(f"crx._context.run.{name}", made)
     seen = []
 
     class Migrant(Fake):

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.cli import run
+from crx._cli import run
+from crx._context.sources import ContextRouter
+from crx._index.handle import Index
+from crx._services.prompt import Prompt
 from crx.config import resolve, trust, write
-from crx.context.sources import ContextRouter
 from crx.context_registry import load_router
 from crx.errors import UsageError
-from crx.index.handle import Index
-from crx.services.prompt import Prompt
 from crx_runtimes.fake.contextualizer import Fake
 
 SETTINGS = {"embedder": "hashed", "chunk_chars": 120}
@@ -49,7 +49,7 @@ def indexed() -> Index:
 
 def generators(index: Index, here: Path) -> dict[str, str]:
     """Return the generator of the contexts of each folder, as exported."""
-    from crx.context.records import read_contexts
+    from crx._context.records import read_contexts
 
     index.export_contexts(here / "out.jsonl")
     made = {r.document.rpartition("/")[0]: r.generator for r in read_contexts(here / "out.jsonl")}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crx.models.card import ModelCard
+from crx._models.card import ModelCard
 from crx_bundle.sbom import SBOM_FILE, write_sbom
 from crx_bundle.wheel import WheelFacts
 

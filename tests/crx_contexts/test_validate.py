@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.services.prompt import Prompt
+from crx._services.prompt import Prompt
 from crx.types import Chunk, Context, Document, Mark
 from crx_contexts.validate import MAX_CHARS, ContextValidator, tidy
 

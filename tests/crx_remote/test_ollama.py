@@ -13,7 +13,7 @@ pytest.importorskip("openai", exc_type=ImportError)
 from ollama_server import OllamaServer, serving
 
 import crx
-from crx.cli import run
+from crx._cli import run
 from crx.context_registry import load_contextualizer
 from crx.errors import ModelError, Offline, Unavailable, UsageError
 from crx.registry import load_embedder, load_generator

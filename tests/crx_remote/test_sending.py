@@ -16,9 +16,9 @@ pytest.importorskip("openai", exc_type=ImportError)
 from chat_server import ChatServer, serving
 
 import crx
-from crx.cli import run
+from crx._cli import run
+from crx._services.destination import Destination
 from crx.sending import sending_notice
-from crx.services.destination import Destination
 
 TEXT = "# Whales\n\nBlue whales eat krill and little else.\n"
 SIZE = len(TEXT.encode())

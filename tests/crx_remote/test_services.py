@@ -21,9 +21,9 @@ from messages_server import KEY, Batch, MessagesServer, serving
 from remote_contexts import make_claude
 
 import crx
-from crx.cli import run
+from crx._cli import run
+from crx._services.service_usage import ServiceUsage
 from crx.errors import ModelError, UsageError
-from crx.services.service_usage import ServiceUsage
 from crx_remote.claude.contextualizer import Claude
 
 pytestmark = pytest.mark.usefixtures("accept_generic_contexts")
@@ -167,7 +167,7 @@ def left_behind(place: Path, server: MessagesServer) -> None:
 
 
 def jobs_in_flight(place: Path) -> list[str]:
-    from crx.services.pending_jobs import read_pending_jobs
+    from crx._services.pending_jobs import read_pending_jobs
 
     with crx.open(place) as index:
         return [
@@ -204,7 +204,7 @@ def test_an_adopted_answer_waits_for_the_wave_of_its_document(
     index.close()
     place = tmp_path / "notes.crx"
     left_behind(place, messages)
-    monkeypatch.setattr("crx.context.run.GROUP_CHUNKS", 1)
+    monkeypatch.setattr("crx._context.run.GROUP_CHUNKS", 1)
     with crx.open(place) as again:
         assert again.contextualize(claude_in_batches()).coverage == 1.0
     assert len(messages.batches) == 2

@@ -18,8 +18,8 @@ from local_server import Fault, count_tokens
 from messages_server import KEY, MessagesServer, serving
 from remote_contexts import make_claude, make_openai
 
+from crx._services.prompt import Prompt
 from crx.errors import UsageError
-from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx_remote.claude.pricing import ClaudePricing
 from crx_remote.metering import Price

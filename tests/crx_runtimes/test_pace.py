@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crx.services.compute_usage import ComputeUsage, Pace
+from crx._services.compute_usage import ComputeUsage, Pace
 from crx_runtimes.pace import Work, seconds_of
 
 COSTS = st.floats(0, 10)

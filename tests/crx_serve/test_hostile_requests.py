@@ -254,7 +254,7 @@ def stick(*_):
     while True:
         time.sleep(0.01)
 SearchService._search_index = stick
-from crx.cli import main
+from crx._cli import main
 main()
 """
 

@@ -19,8 +19,8 @@ from command_line import Crx, Done, process, run_terminal
 from served import Client
 
 import crx
-from crx.cli import run, search
-from crx.index import socket_paths
+from crx._cli import run, search
+from crx._index import socket_paths
 from crx_serve import local_socket, search_client
 from crx_serve.app import create_app
 from crx_serve.local_query import SEARCH_PATH
@@ -228,7 +228,7 @@ def test_the_environment_is_not_sent_to_a_server(
 
 
 UNWANTED = {
-    "crx.index.handle", "crx.index.reader", "crx.registry", "crx.retrieve.search", "numpy",
+    "crx._index.handle", "crx._index.reader", "crx.registry", "crx.retrieve.search", "numpy",
     "onnxruntime", "rich", "starlette", "uvicorn",
 }  # fmt: skip
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.backends.hashed import HashedEmbedder
-from crx.cli import run
+from crx._backends.hashed import HashedEmbedder
+from crx._cli import run
 from crx.types import Leg, Verification
 
 DOCUMENTS = [

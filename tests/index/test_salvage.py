@@ -13,9 +13,9 @@ import pytest
 from crx_process import CrxHere, make_folders
 
 import crx
+from crx._index.handle import Index
+from crx._index.salvage import Salvaged, salvage_index
 from crx.errors import Damaged, NotAnIndex, UsageError
-from crx.index.handle import Index
-from crx.index.salvage import Salvaged, salvage_index
 from crx.types import Document, Verification
 
 PAGE = 4096

@@ -9,10 +9,10 @@ import pytest
 
 import crx
 from crx import _native
-from crx.cli import run
+from crx._cli import run
+from crx._index.self_check import require_found
+from crx._index.writer import Writer
 from crx.errors import Damaged
-from crx.index.self_check import require_found
-from crx.index.writer import Writer
 
 SETTINGS = {"embedder": "hashed"}
 DOCUMENT = crx.Document("mem:1", "Herons eat fish.")

@@ -15,8 +15,8 @@ import pytest
 import crx
 from crx.errors import InputError, NotText
 from crx.ingest import archives
+from crx.ingest._worker import isolated_reader
 from crx.ingest.read import read_bytes
-from crx.ingest.worker import isolated_reader
 from crx.types import Document
 
 TEXT = b"Whales eat krill.\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 from crx.ingest.write import ChunkBudget, chunk_budget
 
 

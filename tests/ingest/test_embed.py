@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from optional import installed
 from tiny_model import make_model
 
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
+from crx._models.store import add_model, find_model
+from crx._models.tokenizer import ModelTokenizer, batch_by_length
 from crx.errors import ModelError, UsageError
 from crx.ingest.embed import PREFIX_WEIGHT, Situated, SituatedEmbedder, embed_situated
-from crx.models.store import add_model, find_model
-from crx.models.tokenizer import ModelTokenizer, batch_by_length
 from crx.protocols import Embedder
 from crx.registry import load_embedder
 
@@ -379,7 +379,7 @@ def test_an_unknown_option_says_which_are_known() -> None:
 def test_a_plug_of_another_package_is_called_with_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plug = EntryPoint("mine", "crx.backends.hashed:load_embedder", "crx.embedders")
+    plug = EntryPoint("mine", "crx._backends.hashed:load_embedder", "crx.embedders")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: [plug])
     assert load_embedder("mine:d=32").dimensions == 32
 
@@ -404,7 +404,7 @@ def test_a_missing_package_names_the_command_that_installs_it(
 
 
 def test_the_module_imports_no_runtime() -> None:
-    code = "import sys, crx.ingest.embed, crx.registry, crx.models;"
+    code = "import sys, crx.ingest.embed, crx.registry, crx._models;"
     code += "print(sorted(HEAVY & set(sys.modules)))"
     heavy = {"onnx", "onnxruntime", "safetensors", "tokenizers", "torch", "openvino"}
     code = code.replace("HEAVY", repr(heavy))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from crx._backends.hashed import HashedEmbedder
 from crx._native import Store
-from crx.backends.hashed import HashedEmbedder
 from crx.ingest import embed_pending
 from crx.ingest.embed_pending import EMBED_BATCH
 from crx.ingest.embedding_prefix import vector_key

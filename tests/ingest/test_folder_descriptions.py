@@ -11,8 +11,8 @@ from zipped import zipped
 
 import crx
 from crx.config import trust
-from crx.config.folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
-from crx.config.resolve import ConfigWarning, resolve
+from crx.config._folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
+from crx.config._resolve import ConfigWarning, resolve
 from crx.errors import UsageError
 from crx.ingest.describe_folders import redescribed
 
@@ -74,7 +74,7 @@ def test_an_edit_rewrites_the_documents_below_the_folder_alone(
 ) -> None:
     first = index(project, {"contracts/2023": "supply contracts"})
     before = chunk_keys(first)
-    monkeypatch.setattr("crx.ingest.worker.isolated_reader.IsolatedReader.submit", None)
+    monkeypatch.setattr("crx.ingest._worker.isolated_reader.IsolatedReader.submit", None)
     again = index(project, {"contracts/2023": "signed supply contracts"})  # reads no file
     after = chunk_keys(again)
     assert {name for name in before if before[name] != after[name]} == {"a.md", "b.md"}
@@ -278,5 +278,5 @@ def test_a_settings_file_in_the_tree_is_read_only_if_it_is_a_file_within(tmp_pat
 def test_without_descriptions_no_settings_file_is_looked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("crx.config.folder_descriptions.find_toml", None)
+    monkeypatch.setattr("crx.config._folder_descriptions.find_toml", None)
     assert NO_DESCRIPTIONS.of("/a/b.txt", present="inner") == "inner"

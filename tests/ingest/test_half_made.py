@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.cli import run
+from crx._cli import run
 from crx.errors import NotAnIndex
 
 SETTINGS = {"embedder": "hashed"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crx import _native
-from crx.context.outline import outline
+from crx._context.outline import outline
 from crx.errors import MissingExtra
 from crx.ingest.formats import LANGUAGES
 from crx.ingest.readers import code

@@ -16,6 +16,7 @@ from pdfs import pdf
 
 import crx
 from crx.errors import InputError, NotText, UsageError
+from crx.ingest._worker.isolated_reader import IsolatedReader
 from crx.ingest.read import read_bytes
 from crx.ingest.readers.scan import (
     Image,
@@ -25,7 +26,6 @@ from crx.ingest.readers.scan import (
     load_recognizer,
     read_upright,
 )
-from crx.ingest.worker.isolated_reader import IsolatedReader
 
 LINES = ("Lease of the harbour crane", "The tenant gives notice of ninety days.", "Rent: 1,250 EUR")
 

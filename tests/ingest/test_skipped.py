@@ -15,8 +15,8 @@ from collections.abc import Callable
 import pytest
 from crx_process import CrxHere
 
+from crx._index.handle import open as open_index
 from crx.errors import InputError, NothingToRead, NotText
-from crx.index.handle import open as open_index
 from crx.ingest import discover, file_pass
 from crx.ingest.found_file import FoundFile
 from crx.ingest.read import read_bytes

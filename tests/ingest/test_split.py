@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx._native import split
+from crx._show.marks import read_position
 from crx.ingest.split import SectionLabels
-from crx.show.marks import read_position
 from crx.types import Mark, MarkKind
 
 NO_CUTS = np.empty((0, 2), dtype=np.uint32)

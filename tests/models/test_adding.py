@@ -12,10 +12,10 @@ from onnx import helper
 from tiny_export import make_exported_embedder
 from tiny_model import make_model
 
+from crx._models.adding import add_foreign_model
+from crx._models.source_folder import Overrides
+from crx._models.store import add_model, find_model
 from crx.errors import ModelError
-from crx.models.adding import add_foreign_model
-from crx.models.source_folder import Overrides
-from crx.models.store import add_model, find_model
 
 EMBEDDER = Overrides(kind="embedder", pooling="mean", sequence=24)
 
@@ -53,7 +53,7 @@ def test_a_graph_without_an_end_is_ended_and_nothing_is_left(
     seconds: int,
     told: str,
 ) -> None:
-    monkeypatch.setattr(f"crx.models.limited_child.{limit}", seconds)
+    monkeypatch.setattr(f"crx._models.limited_child.{limit}", seconds)
     with pytest.raises(ModelError, match=f"endless: {told}"):
         add_foreign_model(endless(tmp_path / "endless"), overrides=EMBEDDER)
     assert list(store.iterdir()) == []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from crx._models import checked
+from crx._models.card import ModelCard, check_file, file_digest
 from crx.errors import ModelError
-from crx.models import checked
-from crx.models.card import ModelCard, check_file, file_digest
 
 HOUR_S = 3600
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from crx._models.gguf import can_convert_gguf, convert_gguf
 from crx.errors import ModelError
-from crx.models.gguf import can_convert_gguf, convert_gguf
 
 pytest.importorskip("llama_cpp", reason='needs llama-cpp-python: pip install "crx[llama]"')
 pytest.importorskip("gguf", reason="needs gguf: pip install gguf")

@@ -13,11 +13,11 @@ from onnx import TensorProto, helper
 from onnx.external_data_helper import set_external_data
 from tiny_model import make_model
 
-from crx.backends.onnx import OnnxEmbedder, load_reranker, open_model
+from crx._backends.onnx import OnnxEmbedder, load_reranker, open_model
+from crx._models.card import CARD_FILE, GRAPH_FILE, file_digest
+from crx._models.onnx_folder import external_files
+from crx._models.store import add_model, find_model
 from crx.errors import ModelError
-from crx.models.card import CARD_FILE, GRAPH_FILE, file_digest
-from crx.models.onnx_folder import external_files
-from crx.models.store import add_model, find_model
 
 OUTSIDE = ("../secret.bin", "/etc/hostname", "sub/../../secret.bin", "other.bin")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tiny_model import make_model
 
+from crx._models.card import CARD_FILE, TOKENIZER_FILE, read_card
+from crx._models.onnx_folder import detect_precision
+from crx._models.store import add_model
+from crx._models.tokenizer import ModelTokenizer
 from crx.errors import ModelError
-from crx.models.card import CARD_FILE, TOKENIZER_FILE, read_card
-from crx.models.onnx_folder import detect_precision
-from crx.models.store import add_model
-from crx.models.tokenizer import ModelTokenizer
 
 GIGABYTE = 1_000_000_000
 

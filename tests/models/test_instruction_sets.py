@@ -16,14 +16,14 @@ import pytest
 from numpy.typing import NDArray
 from tiny_model import make_model
 
-from crx.models.card import Precision
-from crx.models.store import add_model, find_model
+from crx._models.card import Precision
+from crx._models.store import add_model, find_model
 
 EMULATOR = "qemu-x86_64"
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from crx.backends.onnx import OnnxEmbedder
+from crx._backends.onnx import OnnxEmbedder
 texts = ["the revenue of 第 二 grew", "revenue", "the the of of grew grew", ""]
 embedder = OnnxEmbedder(Path(sys.argv[1]))
 print(json.dumps(embedder.embed(texts).tolist()))

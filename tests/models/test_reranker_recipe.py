@@ -12,7 +12,7 @@ from models.reranker.distil.excerpt import Ids, PairReader, find_excerpt
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
-from crx.models.store import add_model, find_model
+from crx._models.store import add_model, find_model
 from crx.registry import load_reranker
 from crx_convert.layers import quantize_weight
 

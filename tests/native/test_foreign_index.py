@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.context.report import compute_coverage
+from crx._context.report import compute_coverage
 from crx.errors import Damaged, Incompatible, IndexFailure
 from crx.types import Document
 

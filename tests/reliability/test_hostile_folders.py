@@ -14,7 +14,7 @@ from fault_injection.effort import Effort
 from hostile_folders import HostileFolder, Places, hostile_folders
 from traced_commands import COMMANDS, Listener, Violation, listening, run_traced
 
-from crx.cli import COMMANDS as ALL_COMMANDS
+from crx._cli import COMMANDS as ALL_COMMANDS
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
@@ -39,7 +39,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (docs / "whales.md").write_text(WHALES)
     (docs / "bread.md").write_text(BREAD)
     environ = {"CRX_HOME": str(top / "home"), "PATH": "/usr/bin:/bin"}
-    make = "from crx.cli import main; main()"
+    make = "from crx._cli import main; main()"
     words = [sys.executable, "-c", make, "index", "docs", "--embedder", "hashed", "-q"]
     paths = {"PYTHONPATH": ":".join(sys.path)}
     subprocess.run(words, cwd=top / "work", env={**environ, **paths}, check=True)

@@ -13,11 +13,11 @@ from fault_injection.effort import Effort
 from hostile_models import make_hostile_model
 from tiny_export import make_exported_embedder
 
+from crx._models.adding import add_foreign_model
+from crx._models.card import file_digest, read_card, write_card
+from crx._models.source_folder import Overrides
+from crx._models.store import add_model
 from crx.errors import CrxError
-from crx.models.adding import add_foreign_model
-from crx.models.card import file_digest, read_card, write_card
-from crx.models.source_folder import Overrides
-from crx.models.store import add_model
 from crx.registry import load_embedder
 
 EMBEDDER = Overrides(kind="embedder", pooling="mean", sequence=24)

@@ -13,8 +13,8 @@ from malformed import SEEDS, malformed
 
 from crx.errors import InputError, SystemFailure
 from crx.ingest import readers
-from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.messages import ReadLimits
+from crx.ingest._worker.isolated_reader import IsolatedReader
+from crx.ingest._worker.messages import ReadLimits
 
 LIMITS = ReadLimits(seconds=10, memory_mb=1000)
 MAX_BYTES = 2_000_000

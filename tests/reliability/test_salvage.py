@@ -11,10 +11,10 @@ import pytest
 from fault_injection.effort import Effort
 
 import crx
+from crx._index.handle import Index
+from crx._index.salvage import Salvaged, salvage_index, salvage_with_archive
 from crx.config import fixed_settings, resolve
 from crx.errors import Damaged
-from crx.index.handle import Index
-from crx.index.salvage import Salvaged, salvage_index, salvage_with_archive
 from crx.types import Document
 
 PAGE = 4096

@@ -17,8 +17,8 @@ from fault_injection.processes import Command, Process
 
 import crx
 from crx import _native
-from crx.index import snapshot, writer
-from crx.index.open_store import open_store
+from crx._index import snapshot, writer
+from crx._index.open_store import open_store
 
 DOCUMENTS = 12
 # A writer waits 0.5 s for a search that catches up; the rest is for a machine that is busy.

@@ -14,8 +14,8 @@ from memory_searcher import MemoryChunk, MemorySearcher
 from numpy.typing import NDArray
 
 import crx
-from crx.backends.hashed import HashedEmbedder
-from crx.index.reader import open_reader
+from crx._backends.hashed import HashedEmbedder
+from crx._index.reader import open_reader
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.hashed import load_embedder
-from crx.lru_cache import CacheCounts
+from crx._backends.hashed import load_embedder
+from crx._lru_cache import CacheCounts
 from crx.protocols import Embedder, LanguageLimited
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 

@@ -10,13 +10,13 @@ from memory_searcher import PARAMETERS as BY_WORDS
 from memory_searcher import MemoryChunk, MemorySearcher
 from numpy.typing import NDArray
 
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 from crx.errors import Damaged, Unavailable
+from crx.retrieve._legs.leg_search import search_legs, search_reachable_legs
+from crx.retrieve._query.filter_fields import filter_legs
+from crx.retrieve._query.spelling import correct_query
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import read_hits
-from crx.retrieve.legs.leg_search import search_legs, search_reachable_legs
-from crx.retrieve.query.filter_fields import filter_legs
-from crx.retrieve.query.spelling import correct_query
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest, Where
 from crx.retrieve.rules.copies import CopyFolding
@@ -88,7 +88,9 @@ def test_a_leg_without_weight_is_searched_only_if_it_is_asked_for(
 def test_legs_of_few_chunks_are_searched_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     search = start()
     parallel = search_legs(search)
-    monkeypatch.setattr("crx.retrieve.legs.leg_search._submit", lambda _: pytest.fail("in another"))
+    monkeypatch.setattr(
+        "crx.retrieve._legs.leg_search._submit", lambda _: pytest.fail("in another")
+    )
     in_one = search_legs(search._replace(legs=search.legs._replace(few=True)))
     for leg in LEGS:
         assert in_one.rankings[leg].keys.tolist() == parallel.rankings[leg].keys.tolist()

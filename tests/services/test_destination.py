@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from crx._services.destination import Destination
 from crx.sending import sending_notice
-from crx.services.destination import Destination
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crx import _native
-from crx.services.pending_jobs import PENDING_JOBS, PendingJobs, read_pending_jobs
+from crx._services.pending_jobs import PENDING_JOBS, PendingJobs, read_pending_jobs
 
 
 def test_jobs_are_stored_by_contextualizer_and_dropped_when_done(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pdfs import pdf
 
 import crx
-from crx.show.answer_span import find_answer
+from crx._show.answer_span import find_answer
 
 
 def test_the_answer_is_the_line_with_most_words_of_the_query() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import crx
-from crx.show.by_file import FileLine, group_by_file
+from crx._show.by_file import FileLine, group_by_file
 
 KETTLE = """import water
 

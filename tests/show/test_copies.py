@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crx.show.copies import copy_uris, describe_copies, fold_copies, leave_out_copies
+from crx._show.copies import copy_uris, describe_copies, fold_copies, leave_out_copies
 from crx.types import Hit, Passage
 
 FIRST = "Whales eat four tonnes of krill a day in the cold seas of the south pole. "

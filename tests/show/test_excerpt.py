@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crx import _native
-from crx.show.excerpt import (
+from crx._show.excerpt import (
     ExcerptRow,
     columns,
     columns_of,
@@ -18,7 +18,7 @@ from crx.show.excerpt import (
     split_matches,
     wrap,
 )
-from crx.show.shown_text import text_ngrams
+from crx._show.shown_text import text_ngrams
 from crx.types import Hit, Passage, Stage
 
 

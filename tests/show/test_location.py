@@ -10,7 +10,7 @@ import pytest
 from pdfs import pdf
 
 import crx
-from crx.show.location import anchor_around, text_fragment
+from crx._show.location import anchor_around, text_fragment
 from crx.types import Anchor, Mark
 
 PAGE = """<!doctype html><html><head><title>Whales</title>

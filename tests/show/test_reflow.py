@@ -1,4 +1,4 @@
-"""Tests of `crx.show.reflow`: which lines are joined, and which are not."""
+"""Tests of `crx._show.reflow`: which lines are joined, and which are not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from crx.show.reflow import JoinedLine, join_paragraphs
+from crx._show.reflow import JoinedLine, join_paragraphs
 
 PARAGRAPH = """\
 When a symlink that leads outside the static directory is accessed, the server

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crx.show.row_choice import choose_code, choose_prose, count_code_rows, find_terms
+from crx._show.row_choice import choose_code, choose_prose, count_code_rows, find_terms
 
 
 def test_rare_terms_of_the_passage_weigh_more_and_known_ones_less() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crx.show.shown_text import shown_shares, text_ngrams
+from crx._show.shown_text import shown_shares, text_ngrams
 
 
 def test_text_is_shown_however_its_lines_break() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from crx.cli import run
+from crx._cli import run
 
 WHALES = "# Whales\n\nBlue whales eat krill.\n\n## Song\n\nHumpbacks sing for hours.\n"
 BREAD = "# Bread\n\nBake at 240 degrees with steam.\n"
@@ -40,7 +40,7 @@ class Crx:
         return Done(code, *self._capsys.readouterr())
 
 
-MAIN = "from crx.cli import main; main()"
+MAIN = "from crx._cli import main; main()"
 
 
 def process(*arguments: object, code: str = MAIN) -> list[str]:
@@ -102,7 +102,7 @@ def model_store(tmp_path: Path) -> Path:
     """Return a store with one tiny model."""
     from tiny_model import make_model
 
-    from crx.models.store import add_model
+    from crx._models.store import add_model
 
     add_model(make_model(tmp_path / "tiny"), into=tmp_path / "store")
     return tmp_path / "store"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crx.cli import run
+from crx._cli import run
 
 # Root may read everything, whatever the permission bits. Without these two capabilities they bind.
 _BOUND_BY_PERMISSIONS = """

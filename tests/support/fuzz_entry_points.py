@@ -26,10 +26,10 @@ from zipped import docx, epub, odf, pptx, zipped
 
 import crx
 from crx import _native
-from crx.cli.filters import parse_where, parse_window
+from crx._cli.filters import parse_where, parse_window
+from crx._context.archive import read_archive
+from crx._context.records import read_contexts
 from crx.config.files import read_settings
-from crx.context.archive import read_archive
-from crx.context.records import read_contexts
 from crx.errors import CrxError
 from crx.ingest.paths import compile_glob
 from crx.ingest.read import read_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crx.services.service_usage import ServiceUsage
+from crx._services.service_usage import ServiceUsage
 from crx.types import Chunk, Context, Document
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from crx._models.pull import pull_model
+from crx._models.store import find_gguf_file, is_installed
 from crx.errors import ModelError
-from crx.models.pull import pull_model
-from crx.models.store import find_gguf_file, is_installed
 
 MODEL = "smollm2"
 

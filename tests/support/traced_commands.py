@@ -262,11 +262,11 @@ def _is_below(path: str, folder: Path) -> bool:
 
 
 def _run_all(top: Path, commands: Sequence[Sequence[str]]) -> None:
-    from crx import cli  # once for all commands
+    from crx import _cli as cli  # once for all commands
 
     for module in ("index", "search", "contextualize", "status", "verify"):
         with contextlib.suppress(ImportError):
-            __import__(f"crx.cli.{module}")
+            __import__(f"crx._cli.{module}")
     (top / "logs").mkdir()
     ended = []
     for number, command in enumerate(commands):

@@ -12,7 +12,7 @@ from typing import Any
 
 from local_server import Fault, JsonHandler, count_tokens, serving_with
 
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 
 MODEL = "small"
 

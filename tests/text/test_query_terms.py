@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crx.show.excerpt import split_matches
-from crx.text.query_terms import terms_for, wholes_of
+from crx._show.excerpt import split_matches
+from crx._text.query_terms import terms_for, wholes_of
 
 
 def marked(query: str, text: str) -> list[str]:

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from score import Scorer
 
 import crx
+from crx._models.card import read_card
+from crx._models.store import find_model
 from crx._native import is_source_code
-from crx.models.card import read_card
-from crx.models.store import find_model
 from crx.retrieve.score_cache import digest_pairs
 from crx.types import Hit
 from crx_evaluate.datasets import GoldSpan, Query, QuestionSet

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from safetensors.numpy import save_file
 
-from crx.models.card import GRAPH_FILE, TOKENIZER_FILE
+from crx._models.card import GRAPH_FILE, TOKENIZER_FILE
 
 Array = NDArray[np.float32]
 

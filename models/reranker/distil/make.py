@@ -25,7 +25,7 @@ from queries import write_queries
 from student import Student
 from train import Recipe, train
 
-from crx.models.store import find_model
+from crx._models.store import find_model
 
 # Layers of the shipped reranker.
 LAYERS = 6

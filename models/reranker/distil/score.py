@@ -10,7 +10,7 @@ import onnxruntime
 from excerpt import HEAD_TOKENS, Pair, PairReader
 from numpy.typing import NDArray
 
-from crx.models.card import GRAPH_FILE, TOKENIZER_FILE
+from crx._models.card import GRAPH_FILE, TOKENIZER_FILE
 
 
 class Scorer:

@@ -24,7 +24,7 @@ from student import Student
 from torch import Tensor
 from torch.nn import functional
 
-from crx.models.card import TOKENIZER_FILE
+from crx._models.card import TOKENIZER_FILE
 
 SEED = 3
 

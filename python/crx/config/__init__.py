@@ -1,13 +1,16 @@
 """Settings: what there is, which value is in effect, and where it comes from."""
 
-from crx.config.agreement import (
+from crx.config._agreement import (
     FIXED,
     describe_other_defaults,
     fixed_settings,
     settings_asked_for,
     settings_of_index,
 )
-from crx.config.allowed import allow, allow_copy, forbid, require_allowed
+from crx.config._allowed import allow, allow_copy, forbid, require_allowed
+from crx.config._resolve import ConfigWarning, Resolved, resolve
+from crx.config._toml_table import PROJECT_FILE
+from crx.config._trust import revoke, trust, untrusted_names, write
 from crx.config.files import (
     PROMPTS,
     SettingsFile,
@@ -19,7 +22,6 @@ from crx.config.files import (
     require_inside,
     user_file,
 )
-from crx.config.resolve import ConfigWarning, Resolved, resolve
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
@@ -34,8 +36,6 @@ from crx.config.settings import (
     refuse_offline,
     setting_values,
 )
-from crx.config.toml_table import PROJECT_FILE
-from crx.config.trust import revoke, trust, untrusted_names, write
 
 __all__ = [
     "ARGUMENT",

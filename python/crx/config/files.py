@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crx.config.folder_descriptions import FOLDERS, parse_descriptions
+from crx.config._folder_descriptions import FOLDERS, parse_descriptions
+from crx.config._toml_table import MOST_BYTES, PROJECT_FILE, parse_toml
 from crx.config.settings import Value, parse
-from crx.config.toml_table import MOST_BYTES, PROJECT_FILE, parse_toml
 from crx.errors import UsageError
 
 # The table of a settings file that gives folders prompts of their own.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import orjson
 
 from crx import _native
-from crx.config.folder_descriptions import FolderDescriptions
+from crx.config._folder_descriptions import FolderDescriptions
 from crx.ingest.paths import path_of
 from crx.types import FOLDER_DESCRIPTION, Chunk, Document, Mark
 

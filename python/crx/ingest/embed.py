@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
+from crx._lru_cache import LruCache
 from crx.errors import ModelError
-from crx.lru_cache import LruCache
 from crx.protocols import Embedder
 
 # The weight of the vector of a prefix against that of source code.

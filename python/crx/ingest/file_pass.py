@@ -30,7 +30,7 @@ from crx.plugins import installed_packages
 from crx.types import Document
 
 if TYPE_CHECKING:
-    from crx.ingest.worker.isolated_reader import IsolatedReader
+    from crx.ingest._worker.isolated_reader import IsolatedReader
 
 _Rows = list[_native.DocumentRow]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crx.errors import InputError
+from crx.ingest._worker.isolated_reader import IsolatedReader
 from crx.ingest.formats import suffix
 from crx.ingest.paths import describe_os_error, uri_of
 from crx.ingest.readers import reader_name
 from crx.ingest.readers.left_out import LEFT_OUT, LEFT_OUT_REASONS
-from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.types import Document
 
 # What the metadata says is missing of a document, as a person reads it.

@@ -13,9 +13,10 @@ import orjson
 
 from crx import _native
 from crx.config import allow
-from crx.config.folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
+from crx.config._folder_descriptions import NO_DESCRIPTIONS, FolderDescriptions
 from crx.errors import NoRoom
-from crx.ingest import worker
+from crx.ingest import _worker
+from crx.ingest._worker.messages import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.discover import DEFAULT_SKIPPED_FOLDERS, Root, require_paths
 from crx.ingest.file_pass import FilePass
 from crx.ingest.ignore import FolderPatterns
@@ -24,7 +25,6 @@ from crx.ingest.paths import uri_of
 from crx.ingest.pending import PendingChunks
 from crx.ingest.report import Progress, Report, Tally
 from crx.ingest.roots import RememberedRoots, record_skipped, require_allowed_roots, root_acts
-from crx.ingest.worker.messages import DEFAULT_LIMITS, ReadLimits
 from crx.ingest.write import (
     DocumentWriter,
     Situator,
@@ -37,8 +37,8 @@ from crx.protocols import Embedder
 from crx.types import Document
 
 if TYPE_CHECKING:
+    from crx.ingest._worker.isolated_reader import IsolatedReader
     from crx.ingest.embedding_pool import EmbeddingPool
-    from crx.ingest.worker.isolated_reader import IsolatedReader
 
 
 class Indexer:
@@ -156,7 +156,7 @@ class Indexer:
 
             @cache
             def open_reader() -> IsolatedReader:
-                made = worker.isolated_reader.IsolatedReader(self._read_limits, ocr=self._ocr)
+                made = _worker.isolated_reader.IsolatedReader(self._read_limits, ocr=self._ocr)
                 return stack.enter_context(made)
 
             if self._ocr:  # an engine that is missing is an error also if no file has changed

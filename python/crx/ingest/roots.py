@@ -7,7 +7,7 @@ a file of JSON lines, `skipped.jsonl`, which the next pass over the same roots m
 part of what is searched, and may be deleted.
 
 An index may come from elsewhere, so a root is read again only if it lies in the folder that has the
-index, or if the user has allowed it by naming it (see `crx.config.allowed`).
+index, or if the user has allowed it by naming it (see `crx.config._allowed`).
 """
 
 from __future__ import annotations

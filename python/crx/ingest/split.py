@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crx import _native
-from crx.arrays import to_array
+from crx._arrays import to_array
 from crx.types import Chunk, Document, Mark
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import Protocol
 import orjson
 
 from crx import _native
-from crx.arrays import to_array
-from crx.config.folder_descriptions import FolderDescriptions
+from crx._arrays import to_array
+from crx.config._folder_descriptions import FolderDescriptions
 from crx.ingest.describe_folders import (
     redescribed,
     stored_description,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crx import _native
 from crx.protocols import Embedder
-from crx.retrieve.legs.dense_languages import UNREAD_WEIGHT, weigh_by_language
+from crx.retrieve._legs.dense_languages import UNREAD_WEIGHT, weigh_by_language
 from crx.retrieve.query_language import is_foreign
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import LEGS, Ranking

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.lru_cache import LruCache
+from crx._lru_cache import LruCache
 from crx.protocols import Embedder
 from crx.retrieve.delegating_embedder import DelegatingEmbedder
 from crx.sending import sending_notice, text_bytes

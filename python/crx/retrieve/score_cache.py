@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
+from crx._lru_cache import LruCache
 from crx.errors import ModelError
-from crx.lru_cache import LruCache
 from crx.protocols import Reranker
 
 

@@ -17,15 +17,15 @@ from crx import _native
 from crx.config import Settings
 from crx.errors import CrxError, UsageError
 from crx.protocols import Reranker
+from crx.retrieve._legs.leg_search import search_reachable_legs
+from crx.retrieve._legs.pattern_match import match_pattern
+from crx.retrieve._query.exclusion import exclude_chunks, parse_query
+from crx.retrieve._query.filter_fields import describe_filter, filter_legs
+from crx.retrieve._query.spelling import correct_query
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.hits import keep_best_files, read_hits
-from crx.retrieve.legs.leg_search import search_reachable_legs
-from crx.retrieve.legs.pattern_match import match_pattern
 from crx.retrieve.parameters import DEEPEST
 from crx.retrieve.ports import Searcher
-from crx.retrieve.query.exclusion import exclude_chunks, parse_query
-from crx.retrieve.query.filter_fields import describe_filter, filter_legs
-from crx.retrieve.query.spelling import correct_query
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rules.code import CodeOrder
 from crx.retrieve.rules.copies import CopyFolding

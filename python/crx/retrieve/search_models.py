@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from crx._lru_cache import CacheCounts
+from crx._per_process import PerProcess
 from crx.config import Settings
 from crx.errors import ModelError, NotInstalled, Unavailable
-from crx.lru_cache import CacheCounts
-from crx.per_process import PerProcess
 from crx.protocols import Embedder, Remote, Reranker, TokenReranking
-from crx.retrieve.legs.leg_search import note_left_out
+from crx.retrieve._legs.leg_search import note_left_out
 from crx.retrieve.parameters import RankingWeights
 from crx.retrieve.ports import Searcher
 from crx.retrieve.query_vectors import CachedEmbedder, QueryEmbedder, QueryVectorCache

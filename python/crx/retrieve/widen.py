@@ -10,14 +10,14 @@ import numpy as np
 import orjson
 
 from crx import _native
+from crx._show.answer_span import find_answers
+from crx._show.location import anchor_around, locate_passage
+from crx._show.marks import pages_around, read_marks
+from crx.retrieve._query.exclusion import holds_excluded
 from crx.retrieve.operators import matched_text
 from crx.retrieve.ports import DocumentReader
-from crx.retrieve.query.exclusion import holds_excluded
 from crx.retrieve.rows import PassageRow
 from crx.retrieve.search_state import Search
-from crx.show.answer_span import find_answers
-from crx.show.location import anchor_around, locate_passage
-from crx.show.marks import pages_around, read_marks
 from crx.types import FOLDER_DESCRIPTION, Hit, Note, Passage, Window
 
 

@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import click
 
-from crx.cli.filters import parse_where
-from crx.cli.options import json_option, where_option
-from crx.cli.output import print_json, print_line, print_note
-from crx.cli.progress import PLAIN_EVERY_S
+from crx._cli.filters import parse_where
+from crx._cli.options import json_option, where_option
+from crx._cli.output import print_json, print_line, print_note
+from crx._cli.progress import PLAIN_EVERY_S
 from crx.errors import UsageError
 from crx_engines.engine.protocol import GraphBuilder
 from crx_engines.folder.copy import CopyProgress, copy_documents, open_engine

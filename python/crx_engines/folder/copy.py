@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crx import context_registry
+from crx._index.open_store import UNFINISHED_COPY
 from crx.config import FIXED, allow_copy
 from crx.errors import Damaged, Incompatible, NotAnIndex, UsageError
-from crx.index.open_store import UNFINISHED_COPY
 from crx.plugins import is_engine_address
 from crx_engines.engine.connect import connect
 from crx_engines.engine.protocol import (

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from crx._index.file_searcher import FileSearcher
+from crx._index.reader import IndexReader, describe_empty, open_reader
 from crx.errors import IndexFailure, NotAnIndex
-from crx.index.file_searcher import FileSearcher
-from crx.index.reader import IndexReader, describe_empty, open_reader
 from crx.registry import NO_EMBEDDER
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search import run_search

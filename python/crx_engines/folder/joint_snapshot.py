@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
-from crx.index.file_searcher import FileSearcher
+from crx._index.file_searcher import FileSearcher
 from crx.retrieve.ports import DenseLeg, Legs, Matching, MatchingEnd, Spread
 from crx.types import Ranking
 from crx_engines.engine.legs import EngineDense, EngineDocuments, EngineLexical

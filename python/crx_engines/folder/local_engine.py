@@ -15,13 +15,13 @@ import orjson
 from numpy.typing import NDArray
 
 from crx import _native
+from crx._index.file_searcher import FileDense
+from crx._index.files import OpenFiles
+from crx._index.leg_files import VectorFiles
+from crx._index.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
+from crx._index.vector_leg import VectorLeg
 from crx.config import resolve
 from crx.errors import NotAnIndex
-from crx.index.file_searcher import FileDense
-from crx.index.files import OpenFiles
-from crx.index.leg_files import VectorFiles
-from crx.index.open_store import BASE, UNFINISHED_COPY, create_index, is_complete
-from crx.index.vector_leg import VectorLeg
 from crx.ingest.roots import SETTINGS_OF_ROOTS
 from crx.types import Ranking
 from crx_engines.engine.protocol import (

@@ -7,13 +7,13 @@ from dataclasses import asdict, astuple, dataclass, replace
 from typing import Generic
 
 from crx import context_registry
-from crx.context.documents import DocumentTask, Request
+from crx._context.documents import DocumentTask, Request
+from crx._services.compute_usage import ComputeUsage
+from crx._services.destination import Destination
+from crx._services.prompt import Prompt
 from crx.errors import Incompatible, ModelError
-from crx.ingest.worker.messages import decode_document, encode_document
+from crx.ingest._worker.messages import decode_document, encode_document
 from crx.protocols import BatchContextualizer, Contextualizer, Metered, Promptable
-from crx.services.compute_usage import ComputeUsage
-from crx.services.destination import Destination
-from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 from crx.workers.child import child_command
 from crx.workers.messages import Message

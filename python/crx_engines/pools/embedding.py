@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import registry
+from crx._services.destination import Destination
 from crx.errors import Incompatible, ModelError
 from crx.ingest.embed import Situated, SituatedEmbedder
 from crx.ingest.embedding_pool import EmbeddedBatch, TextBatch, TextsLost
-from crx.services.destination import Destination
 from crx.workers.child import child_command
 from crx.workers.messages import Message
 from crx_engines.pools.job import serve_job, use_threads

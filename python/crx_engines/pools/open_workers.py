@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from crx import context_registry, plugins
+from crx._context.sources import ContextRouter
+from crx._services.destination import Destination
+from crx._services.prompt import Prompt
 from crx.config.settings import refuse_offline
-from crx.context.sources import ContextRouter
 from crx.errors import Offline, UsageError
 from crx.protocols import Closeable, Embedder, Remote
-from crx.services.destination import Destination
-from crx.services.prompt import Prompt
 from crx.thread_count import thread_count
 from crx_engines.pools.contexts import DOCUMENTS_AHEAD, ContextJob, ContextWorkers
 from crx_engines.pools.embedding import BATCHES_AHEAD, EmbeddingJob, EmbeddingWorkers

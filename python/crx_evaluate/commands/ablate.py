@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import json_option, progress_options, set_option
-from crx.cli.output import display_path, print_json, print_line, print_note, print_text
-from crx.cli.progress import Form
+from crx._cli.options import json_option, progress_options, set_option
+from crx._cli.output import display_path, print_json, print_line, print_note, print_text
+from crx._cli.progress import Form
 from crx.config import write as write_config
 from crx.errors import UsageError
 from crx_evaluate import PipelineConfig, Results, ablate, plots, read_questions, save

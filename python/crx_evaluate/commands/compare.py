@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import json_option
-from crx.cli.output import print_json, print_line, print_note, print_text
-from crx.cli.tables import format_table
+from crx._cli.options import json_option
+from crx._cli.output import print_json, print_line, print_note, print_text
+from crx._cli.tables import format_table
 from crx.config import Value
 from crx.errors import UsageError
 from crx_evaluate import Results, difference, load

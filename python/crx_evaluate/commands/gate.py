@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import json_option, progress_options, set_option
-from crx.cli.output import print_json, print_line, print_note
-from crx.cli.progress import Form
+from crx._cli.options import json_option, progress_options, set_option
+from crx._cli.output import print_json, print_line, print_note
+from crx._cli.progress import Form
 from crx_evaluate import Results, load, read_questions, run
 from crx_evaluate.commands.options import (
     contexts_option,

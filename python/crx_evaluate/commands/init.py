@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import existing_index, progress_options
-from crx.cli.output import display_path, print_aside, print_line, print_note
-from crx.cli.progress import Form
+from crx._cli.options import existing_index, progress_options
+from crx._cli.output import display_path, print_aside, print_line, print_note
+from crx._cli.progress import Form
+from crx._index.reader import open_reader
 from crx.errors import InputError, NotText, UsageError
-from crx.index.reader import open_reader
+from crx.ingest._worker.isolated_reader import IsolatedReader
 from crx.ingest.discover import Root, discover, require_paths
 from crx.ingest.read import read_file
-from crx.ingest.worker.isolated_reader import IsolatedReader
 from crx.registry import load_generator
 from crx.sending import sending_notice, text_bytes
 from crx.types import Document

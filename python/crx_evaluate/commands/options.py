@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import click
 
-from crx.cli.options import embedder_option, parse_settings
-from crx.cli.output import print_note
-from crx.cli.progress import Form, show_build
+from crx._cli.options import embedder_option, parse_settings
+from crx._cli.output import print_note
+from crx._cli.progress import Form, show_build
 from crx.config import resolve
 from crx.errors import UsageError
 from crx.registry import load_generator, load_reranker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from crx.cli.tables import format_table
+from crx._cli.tables import format_table
 from crx.context_registry import parse_contexts
 from crx_evaluate.pipeline_config import CHUNKS, PipelineConfig, contexts_name
 from crx_evaluate.recommend import MAX_LOSS, Recommendation

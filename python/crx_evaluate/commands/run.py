@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import json_option, progress_options, set_option
-from crx.cli.output import print_json, print_note, print_text
-from crx.cli.progress import Form
+from crx._cli.options import json_option, progress_options, set_option
+from crx._cli.output import print_json, print_note, print_text
+from crx._cli.progress import Form
 from crx.errors import UsageError
 from crx_evaluate import Results, read_questions, run, save
 from crx_evaluate.commands.options import (

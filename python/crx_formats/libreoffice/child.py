@@ -19,7 +19,7 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from crx.ingest.worker.messages import MOST_FILE_BYTES
+from crx.ingest._worker.messages import MOST_FILE_BYTES
 from crx.workers.limits import limit_cpu, limit_process
 from crx.workers.messages import Message
 from crx.workers.parent import Parent, run_child

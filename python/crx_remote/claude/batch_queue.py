@@ -19,8 +19,8 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, TypeVar
 
+from crx._services.pending_jobs import PendingJobs
 from crx.errors import ModelError
-from crx.services.pending_jobs import PendingJobs
 from crx_remote.errors import RequestFailed, TransientError
 from crx_remote.retry import RetryPolicy
 

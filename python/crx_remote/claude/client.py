@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
+from crx._services.destination import Destination
 from crx.config import refuse_offline
 from crx.errors import ModelError
-from crx.services.destination import Destination
 from crx_remote.errors import refuse_bad_key, translate_errors
 
 _KEY = "ANTHROPIC_API_KEY"

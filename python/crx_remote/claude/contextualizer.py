@@ -15,11 +15,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from crx._services.pending_jobs import PendingJobs
+from crx._services.prompt import Prompt
+from crx._services.service_usage import Estimate
 from crx.config import refuse_offline
 from crx.errors import UsageError
-from crx.services.pending_jobs import PendingJobs
-from crx.services.prompt import Prompt
-from crx.services.service_usage import Estimate
 from crx.types import Chunk, Context, Document
 from crx_contexts.chunk_groups import GroupPrompt
 from crx_contexts.chunk_prompt import restore_order

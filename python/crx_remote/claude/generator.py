@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from crx.backends.options import typed_options
+from crx._backends.options import typed_options
+from crx._services.destination import Destination
+from crx._services.service_usage import ServiceUsage
 from crx.config import refuse_offline
-from crx.services.destination import Destination
-from crx.services.service_usage import ServiceUsage
 from crx_remote.claude.catalog import model_facts
 from crx_remote.claude.client import ClaudeClient
 from crx_remote.claude.requests import request_settings

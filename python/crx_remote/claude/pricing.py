@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from crx.backends.options import typed_options
-from crx.services.prompt import Prompt
-from crx.services.service_usage import Estimate, ServiceUsage
+from crx._backends.options import typed_options
+from crx._services.prompt import Prompt
+from crx._services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Document
 from crx_contexts.chunk_groups import read_form
 from crx_remote.claude.requests import request_settings

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from crx._services.prompt import Prompt
+from crx._services.service_usage import ServiceUsage
 from crx.errors import UsageError
-from crx.services.prompt import Prompt
-from crx.services.service_usage import ServiceUsage
 from crx.types import Chunk, Document
 from crx_remote.claude.catalog import ModelFacts, model_facts
 from crx_remote.completion import Completion

@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
+from crx._services.destination import Destination
 from crx.config import refuse_offline
 from crx.errors import ModelError, UsageError
-from crx.services.destination import Destination
 from crx_remote.errors import refuse_bad_key, translate_errors
 
 # The variable of each service's key: a key is sent to its own service and nowhere else.

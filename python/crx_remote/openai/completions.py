@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crx.services.service_usage import ServiceUsage
+from crx._services.service_usage import ServiceUsage
 from crx_remote.completion import Completion
 from crx_remote.errors import INVALID_RESPONSE, TransientError
 from crx_remote.metering import Price

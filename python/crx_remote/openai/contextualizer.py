@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from crx.backends.options import typed_options
-from crx.services.prompt import Prompt
-from crx.services.service_usage import Estimate, ServiceUsage
+from crx._backends.options import typed_options
+from crx._services.prompt import Prompt
+from crx._services.service_usage import Estimate, ServiceUsage
 from crx.types import Chunk, Document
 from crx_contexts.chunk_groups import GroupPrompt
 from crx_contexts.excerpts import Excerpt

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.backends.options import typed_options
+from crx._backends.options import typed_options
+from crx._services.destination import Destination
+from crx._services.service_usage import ServiceUsage
 from crx.errors import ModelError, UsageError
-from crx.services.destination import Destination
-from crx.services.service_usage import ServiceUsage
 from crx_remote.errors import INVALID_RESPONSE, TransientError, refuse_below
 from crx_remote.metering import Price, parse_price
 from crx_remote.openai.client import OpenAIClient

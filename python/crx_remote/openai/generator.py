@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from crx.backends.options import typed_options
+from crx._backends.options import typed_options
+from crx._services.destination import Destination
+from crx._services.service_usage import ServiceUsage
 from crx.config import refuse_offline
-from crx.services.destination import Destination
-from crx.services.service_usage import ServiceUsage
 from crx_contexts.reasoning import strip_reasoning
 from crx_remote.completion import AnswerRequest, Completion, Emit
 from crx_remote.errors import (

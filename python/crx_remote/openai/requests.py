@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+from crx._services.service_usage import ServiceUsage
 from crx.config import refuse_offline
 from crx.errors import ModelError, Unavailable
-from crx.services.service_usage import ServiceUsage
 from crx_remote.errors import RequestFailed, RetriesExhausted
 from crx_remote.metering import Meter, Price
 from crx_remote.openai.client import OpenAIClient

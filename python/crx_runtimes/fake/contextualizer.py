@@ -17,10 +17,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
-from crx.backends.options import refuse_cap
+from crx._backends.options import refuse_cap
+from crx._services.compute_usage import ComputeUsage
+from crx._services.prompt import Prompt
 from crx.errors import UsageError
-from crx.services.compute_usage import ComputeUsage
-from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, ContextStatus, Document
 from crx.workers.child import child_command
 from crx.workers.parent import Parent, run_child

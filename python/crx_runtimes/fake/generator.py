@@ -10,8 +10,8 @@ import re
 import time
 from collections.abc import Iterator
 
-from crx.answer.prompt import NO_ANSWER, SOURCE_PATTERN
-from crx.backends.options import typed_options
+from crx._answer.prompt import NO_ANSWER, SOURCE_PATTERN
+from crx._backends.options import typed_options
 from crx.errors import ModelError, UsageError
 
 _SENTENCE = re.compile(r"[^.!?。！？]*[.!?。！？]?")

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from crx._services.compute_usage import ComputeUsage
 from crx.errors import ModelError
-from crx.services.compute_usage import ComputeUsage
 from crx.workers.limits import limit_process
 from crx.workers.messages import Message
 from crx.workers.parent import Parent, run_child

@@ -20,11 +20,11 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from crx.backends.options import refuse_cap, typed_options
+from crx._backends.options import refuse_cap, typed_options
+from crx._models.store import find_gguf_file
+from crx._services.compute_usage import ComputeUsage
+from crx._services.prompt import Prompt
 from crx.errors import ModelError
-from crx.models.store import find_gguf_file
-from crx.services.compute_usage import ComputeUsage
-from crx.services.prompt import Prompt
 from crx.thread_count import thread_count
 from crx.types import Chunk, Context, Document
 from crx.workers.child import child_command

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from crx.backends.options import token_limit_message, typed_options
+from crx._backends.options import token_limit_message, typed_options
+from crx._services.compute_usage import ComputeUsage
 from crx.errors import ModelError
-from crx.services.compute_usage import ComputeUsage
 from crx_runtimes.llama.contextualizer import Llama
 from crx_runtimes.llama.options import OPTION_TYPES, LlamaOptions, make_options
 from crx_runtimes.model_process import PromptRejected, TokenLimitReached

@@ -22,7 +22,7 @@ import llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
-from crx.services.compute_usage import ComputeUsage, Pace
+from crx._services.compute_usage import ComputeUsage, Pace
 from crx_runtimes.llama.grammar import GrammarSampler
 from crx_runtimes.llama.loops import RUN_OF_ANSWER, RUN_OF_LINE, looping_tokens
 from crx_runtimes.llama.model import KV_TYPES, LlamaModel, PromptFailed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from crx.cli.options import existing_index
-from crx.cli.output import display_path, print_line, print_note
+from crx._cli.options import existing_index
+from crx._cli.output import display_path, print_line, print_note
 from crx.config.files import user_file
 from crx.errors import UsageError
 from crx_serve.agent_clients import (

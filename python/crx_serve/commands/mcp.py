@@ -11,9 +11,9 @@ from types import FrameType
 
 import click
 
-from crx.cli import INTERRUPTED
-from crx.cli.options import existing_index, parse_settings, set_option
-from crx.cli.output import display_path, print_line, print_note, print_text
+from crx._cli import INTERRUPTED
+from crx._cli.options import existing_index, parse_settings, set_option
+from crx._cli.output import display_path, print_line, print_note, print_text
 from crx.config import require_inside
 from crx.errors import UsageError
 from crx_serve.mcp.clients import (

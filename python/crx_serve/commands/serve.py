@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import click
 from starlette.middleware.cors import CORSMiddleware
 
-from crx.cli.index import summarize
-from crx.cli.options import existing_index, parse_settings, set_option
-from crx.cli.output import print_json_line, print_note
+from crx._cli.index import summarize
+from crx._cli.options import existing_index, parse_settings, set_option
+from crx._cli.output import print_json_line, print_note
 from crx.errors import NotAnIndex, UsageError
 from crx_serve.access import make_policy
 from crx_serve.added_folders import FolderAdder

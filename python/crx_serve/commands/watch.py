@@ -10,18 +10,18 @@ from pathlib import Path
 
 import click
 
-from crx.cli.first_model import settle_embedder
-from crx.cli.index import choose_index, name_failures, summarize
-from crx.cli.options import (
+from crx._cli.first_model import settle_embedder
+from crx._cli.index import choose_index, name_failures, summarize
+from crx._cli.options import (
     embedder_option,
     exclude_option,
     index_option,
     parse_settings,
     set_option,
 )
-from crx.cli.output import print_json_line, print_line, print_note
-from crx.cli.progress import show_build
-from crx.index import handle
+from crx._cli.output import print_json_line, print_line, print_note
+from crx._cli.progress import show_build
+from crx._index import handle
 from crx.protocols import Remote
 from crx_serve.watch import BackgroundEmbedder, Visit, Watcher
 

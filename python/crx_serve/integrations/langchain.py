@@ -10,7 +10,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from crx.index.handle import Index
+from crx._index.handle import Index
 from crx.protocols import Reranker
 from crx_serve.integrations.located_hits import locate_hits, open_index, open_reranker, score_texts
 

@@ -19,7 +19,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from crx.index.handle import Index
+from crx._index.handle import Index
 from crx.protocols import Reranker
 from crx.retrieve.request import Where
 from crx.types import Window

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 
 import llm
 
+from crx._index.nearest_index import nearest_index
+from crx._index.reader import IndexReader, open_reader
+from crx._show.copies import leave_out_copies
 from crx.errors import UsageError
-from crx.index.nearest_index import nearest_index
-from crx.index.reader import IndexReader, open_reader
 from crx.protocols import Embedder
-from crx.show.copies import leave_out_copies
 from crx.types import Passage
 
 NAME = "crx"

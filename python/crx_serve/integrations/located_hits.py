@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crx.index import handle
-from crx.index.handle import Index
+from crx._index import handle
+from crx._index.handle import Index
 from crx.ingest.embedding_prefix import embedding_prefix
 from crx.protocols import Reranker
 from crx.registry import load_reranker

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from crx import _native
-from crx.show.best_line import find_best_line
-from crx.show.by_file import FileLine
-from crx.show.excerpt import find_excerpt, wrap
-from crx.show.notes import choose_notes
+from crx._show.best_line import find_best_line
+from crx._show.by_file import FileLine
+from crx._show.excerpt import find_excerpt, wrap
+from crx._show.notes import choose_notes
 from crx_serve.mcp.matching_lines import MatchingLines, path_below
 from crx_serve.mcp.source_excerpt import find_source_excerpt, is_source
 from crx_serve.mcp.source_file import SourceFile

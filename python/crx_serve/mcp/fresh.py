@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
+from crx._index.handle import Index
 from crx.errors import CrxError
-from crx.index.handle import Index
 from crx.ingest.discover import Root, discover
 from crx.ingest.file_pass import rows_by_file
 from crx.ingest.found_file import FoundFile

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from crx import _native
-from crx.index.handle import Index
+from crx._index.handle import Index
 from crx.ingest.paths import is_below
 from crx.retrieve.operators import compile_pattern, parse_pattern
 from crx_serve.document_ids import make_document_id

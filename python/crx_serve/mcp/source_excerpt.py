@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from crx import _native
-from crx.show.answer_span import find_answer
+from crx._show.answer_span import find_answer
 from crx.types import Mark
 from crx_serve.mcp.source_file import COMMENT, SourceFile
 from crx_serve.responses import FoundPassage

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from crx import _native
-from crx.show.marks import read_marks
+from crx._show.marks import read_marks
 from crx.types import Mark
 
 # Rows of a declaration that goes over several lines, at most.

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from crx import _native
+from crx._show.notes import choose_notes
 from crx.errors import NotFound, UsageError
-from crx.show.notes import choose_notes
 from crx.types import Mark
 from crx_serve.document_ids import make_document_id
 from crx_serve.mcp.matching_lines import MatchingDocument, MatchingLines

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from crx import _native
-from crx.index.page_picture import can_be_drawn
-from crx.show.answer_span import find_answer
+from crx._index.page_picture import can_be_drawn
+from crx._show.answer_span import find_answer
 from crx.types import Mark
 from crx_serve.page.document_body import DocumentBody, make_body
 from crx_serve.page.form import SearchForm, document_url

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from markupsafe import Markup
 
 from crx import _native
-from crx.text.query_terms import marked_terms
+from crx._text.query_terms import marked_terms
 from crx.types import Mark
 from crx_serve.document_ids import make_document_id
 from crx_serve.page.coloured_code import colour_code

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from crx.show.excerpt import ExcerptRow
-from crx.show.reflow import fenced_lines
+from crx._show.excerpt import ExcerptRow
+from crx._show.reflow import fenced_lines
 
 _HEADING_SIGN = re.compile(r"^\s*#{1,6}\s+")
 _ITEM_SIGN = re.compile(r"^(\s*)[-*+]\s+")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import orjson
 
 from crx import _native
-from crx.index.handle import Index
+from crx._index.handle import Index
+from crx._show.marks import read_marks
 from crx.ingest.formats import LANGUAGES, is_as_written
-from crx.show.marks import read_marks
 from crx.types import Mark
 from crx_serve.page.form import document_url
 from crx_serve.text_lines import TextLines, parse_range

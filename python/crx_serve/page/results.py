@@ -14,10 +14,10 @@ import orjson
 from markupsafe import Markup
 
 from crx import _native
+from crx._show.excerpt import ExcerptRow, find_excerpt
+from crx._text.query_terms import marked_terms
 from crx.errors import NotFound
 from crx.ingest.formats import LANGUAGES
-from crx.show.excerpt import ExcerptRow, find_excerpt
-from crx.text.query_terms import marked_terms
 from crx.types import Hit, Note
 from crx_serve.facets import Facets, count_documents, merge_facets
 from crx_serve.page.chips import list_filters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from crx.show.excerpt import split_matches
+from crx._show.excerpt import split_matches
 
 
 class Piece(NamedTuple):

@@ -14,14 +14,14 @@ from prompt_toolkit.layout import DynamicContainer, HSplit, Layout, VSplit, Wind
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
-from crx.cli.links import answering_line
-from crx.cli.opener import open_document
-from crx.cli.passages import location
-from crx.cli.visible import visible_line, visible_text
+from crx._cli.links import answering_line
+from crx._cli.opener import open_document
+from crx._cli.passages import location
+from crx._cli.visible import visible_line, visible_text
+from crx._show.excerpt import split_matches
+from crx._text.query_terms import marked_terms
 from crx.errors import UsageError
 from crx.labels import count_label
-from crx.show.excerpt import split_matches
-from crx.text.query_terms import marked_terms
 from crx.types import Passage
 from crx_serve.picker.latest_search import Find, Found, LatestSearch
 

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from crx._index.handle import Index
 from crx.errors import CrxError, Locked, NotAnIndex
-from crx.index.handle import Index
 from crx.ingest.embed_pending import MadeVectors
 from crx.protocols import Remote
 from crx_serve.watch.battery import is_on_battery

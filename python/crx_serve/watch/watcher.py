@@ -17,8 +17,8 @@ from typing import Literal
 
 from watchfiles import watch
 
+from crx._index.handle import Index
 from crx.errors import Locked, ModelError, NoRoom, SystemFailure, UsageError
-from crx.index.handle import Index
 from crx.ingest.file_systems import any_is_remote
 from crx.ingest.ignore import FolderPatterns
 from crx.ingest.report import Progress, Report

@@ -25,7 +25,7 @@ class Hidden(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Hidden())
-from crx.cli import run
+from crx._cli import run
 sys.exit(run(sys.argv[1:]))
 """
 

@@ -15,7 +15,7 @@ from crx_engines.pools import local_processes
 
 _DEADLY = """
 import os, signal
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 
 class Deadly(HashedEmbedder):
     def embed(self, texts, *, query=False):

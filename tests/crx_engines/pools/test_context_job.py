@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from crx.context.documents import DocumentTask
+from crx._context.documents import DocumentTask
+from crx._services.compute_usage import ComputeUsage, Pace
+from crx._services.prompt import Prompt
 from crx.errors import ModelError
-from crx.services.compute_usage import ComputeUsage, Pace
-from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document, Mark
 from crx_engines.pools import contexts
 from crx_engines.pools.contexts import ContextJob, NumberedTask, WrittenContext, decode_context_job

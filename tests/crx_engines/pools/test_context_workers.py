@@ -13,8 +13,8 @@ import pytest
 from equal_indexes import read_tables
 
 import crx
-from crx.context.documents import DocumentTask
-from crx.context.report import ContextProgress, ContextReport
+from crx._context.documents import DocumentTask
+from crx._context.report import ContextProgress, ContextReport
 from crx.errors import ModelError, UsageError
 from crx.types import Chunk, Context, Document
 from crx.workers.child import Child

@@ -13,7 +13,7 @@ import pytest
 from equal_indexes import read_tables
 
 import crx
-from crx.context.report import ContextProgress
+from crx._context.report import ContextProgress
 from crx.errors import ModelError, Offline, SystemFailure
 from crx.ingest.report import Progress
 

@@ -17,8 +17,8 @@ from messages_server import Batch, MessagesServer, first_word
 from numbered import NUMBERS, context_of, dollars_of, numbered, paragraphs
 
 from crx import _native
+from crx._services.pending_jobs import PendingJobs
 from crx.errors import BudgetSpent, ModelError, UsageError
-from crx.services.pending_jobs import PendingJobs
 from crx.types import Context
 from crx_remote.claude.contextualizer import Claude
 from crx_remote.retry import RetryPolicy

@@ -14,8 +14,8 @@ from local_server import Fault
 from messages_server import MessagesServer
 from numbered import NUMBERS, context_of, dollars_of, numbered, paragraphs
 
+from crx._services.service_usage import ServiceUsage
 from crx.errors import BudgetSpent, UsageError
-from crx.services.service_usage import ServiceUsage
 from crx.types import Context
 from crx_remote.claude.contextualizer import Claude
 from crx_remote.claude.pricing import ClaudePricing

@@ -20,8 +20,8 @@ from messages_server import MessagesServer, first_word
 from numbered import NUMBERS, RecordedSleep, context_of, numbered, paragraphs
 from remote_contexts import make_claude
 
+from crx._services.destination import Destination
 from crx.errors import ModelError, Offline
-from crx.services.destination import Destination
 from crx.types import Context
 from crx_remote.claude.contextualizer import Claude
 

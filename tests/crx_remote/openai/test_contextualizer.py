@@ -15,11 +15,11 @@ from local_server import Fault
 from numbered import NUMBERS, RecordedSleep, context_of, dollars_of, numbered, paragraphs
 from remote_contexts import make_openai
 
+from crx._services.destination import Destination
+from crx._services.prompt import Prompt
+from crx._services.service_usage import ServiceUsage
 from crx.errors import BudgetSpent, ModelError, Offline, UsageError
 from crx.protocols import Contextualizer
-from crx.services.destination import Destination
-from crx.services.prompt import Prompt
-from crx.services.service_usage import ServiceUsage
 from crx.types import Chunk, Context, Document
 from crx_remote.metering import Price
 from crx_remote.openai.contextualizer import OpenAIContexts

@@ -17,10 +17,10 @@ from numbered import RecordedSleep
 from vector_server import MODEL, VectorServer, serving
 
 import crx
+from crx._services.service_usage import ServiceUsage
 from crx.errors import Incompatible, ModelError, Offline, Unavailable, UsageError
 from crx.protocols import BatchSized, Embedder, Metered, Remote
 from crx.registry import load_embedder
-from crx.services.service_usage import ServiceUsage
 from crx_remote.metering import parse_price
 from crx_remote.openai.embedder import OpenAIEmbedder
 from crx_remote.retry import RetryPolicy

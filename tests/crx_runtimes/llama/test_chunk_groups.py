@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from nest_survey import CHUNKS, DOCUMENT
 
+from crx._services.prompt import Prompt
 from crx.errors import UsageError
-from crx.services.prompt import Prompt
 from crx_contexts.chunk_groups import lines_grammar
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def separate_session(path: Path, *, slots: int, max_tokens: int) -> Session:
-    from crx.services.compute_usage import ComputeUsage
+    from crx._services.compute_usage import ComputeUsage
     from crx_runtimes.llama.model import LlamaModel, NativeLog
     from crx_runtimes.llama.session import Session
 
@@ -207,7 +207,7 @@ def test_the_estimated_work_of_groups_is_within_a_quarter_of_the_work_done(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("gguf")
-    from crx.services.compute_usage import Pace
+    from crx._services.compute_usage import Pace
     from crx_runtimes.llama.contextualizer import Llama
     from crx_runtimes.llama.options import LlamaOptions
     from crx_runtimes.pace import Work

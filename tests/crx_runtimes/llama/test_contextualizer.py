@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from crx._services.prompt import Prompt
 from crx.errors import ModelError, UsageError
 from crx.protocols import Contextualizer
-from crx.services.prompt import Prompt
 from crx.types import Chunk, Context, Document
 
 pytest.importorskip("llama_cpp")
@@ -20,12 +20,12 @@ pytest.importorskip("gguf")
 
 import tiny_gguf
 
-from crx.backends.hashed import HashedEmbedder
-from crx.cli.plan import load_cost_model
-from crx.context.estimate import plan
+from crx._backends.hashed import HashedEmbedder
+from crx._cli.plan import load_cost_model
+from crx._context.estimate import plan
+from crx._services.compute_usage import Pace
 from crx.context_registry import load_contextualizer
 from crx.registry import load_generator
-from crx.services.compute_usage import Pace
 from crx_runtimes.llama import contextualizer as llama
 from crx_runtimes.llama.contextualizer import Llama
 from crx_runtimes.llama.options import LlamaOptions

@@ -16,9 +16,9 @@ import pytest
 from surveys import NAMES, SETTINGS, contexts_by_chunk, survey
 
 import crx
-from crx.backends.hashed import HashedEmbedder
-from crx.cli.plan import load_cost_model
-from crx.context.estimate import plan
+from crx._backends.hashed import HashedEmbedder
+from crx._cli.plan import load_cost_model
+from crx._context.estimate import plan
 from crx.types import Chunk, Context, Document
 from crx_contexts.validate import MAX_CHARS
 from crx_runtimes.llama.contextualizer import Llama

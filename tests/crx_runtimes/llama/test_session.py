@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crx.services.prompt import Prompt
+from crx._services.prompt import Prompt
 
 pytest.importorskip("llama_cpp")
 pytest.importorskip("gguf")
 
 import tiny_gguf
 
-from crx.services.compute_usage import ComputeUsage
+from crx._services.compute_usage import ComputeUsage
 from crx_runtimes.llama.chat_template import CHATML
 from crx_runtimes.llama.model import LlamaModel, NativeLog
 from crx_runtimes.llama.prompt_tokens import PromptTokenizer

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from served import Client
 
-from crx.backends.hashed import load_embedder
+from crx._backends.hashed import load_embedder
 
 openai = pytest.importorskip("openai")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import crx
+from crx._index.reader import IndexReader, open_reader
 from crx.errors import UsageError
-from crx.index.reader import IndexReader, open_reader
 
 pytest.importorskip("llm")
 

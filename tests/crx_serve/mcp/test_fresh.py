@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("mcp")
 
 import crx
+from crx._index.handle import Index
 from crx.errors import Locked
-from crx.index.handle import Index
 from crx_serve.mcp import fresh
 from crx_serve.mcp.fresh import IndexRefresher
 from crx_serve.mcp.tools import READING

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from crx.cli import cli
+from crx._cli import cli
 
 ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "examples" / "claude-code"

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 pytest.importorskip("mcp")
 
-from crx.models.store import find_model
+from crx._models.store import find_model
 from crx_serve.mcp.tools import READING, WRITING
 
 # Structure of a schema that some clients do not resolve.

@@ -21,10 +21,10 @@ from served import Client as HttpClient
 from served import serving_app
 from tokenizers import Tokenizer
 
-from crx.backends import hashed
-from crx.models.store import find_model
-from crx.show.location import anchor_around
-from crx.show.marks import pages_around
+from crx._backends import hashed
+from crx._models.store import find_model
+from crx._show.location import anchor_around
+from crx._show.marks import pages_around
 from crx.types import Document, Mark, MarkKind
 from crx_serve.access import make_policy
 from crx_serve.app import create_app

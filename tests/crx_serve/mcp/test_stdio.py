@@ -32,7 +32,7 @@ def search_held(self, request, **more):
         released.set()
     return search(self, request, **more)
 SearchService.search = search_held
-from crx.backends import hashed
+from crx._backends import hashed
 load = hashed.load_embedder
 def loud(rest):
     print("loading the model")
@@ -40,7 +40,7 @@ def loud(rest):
     subprocess.run(["echo", "a child speaks"])
     return load(rest)
 hashed.load_embedder = loud
-from crx.cli import main
+from crx._cli import main
 main()
 """
 

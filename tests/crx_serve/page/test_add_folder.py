@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from served import SETTINGS, TOKEN, Answered, Client, serving_app
 
 import crx
+from crx._index.handle import Index
 from crx.errors import Busy, Locked, NotFound, UsageError
-from crx.index.handle import Index
 from crx.ingest.report import Report
 from crx_serve import added_folders
 from crx_serve.access import make_policy

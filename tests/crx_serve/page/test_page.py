@@ -18,10 +18,10 @@ from jinja2 import UndefinedError
 from served import SETTINGS, Client, serving_app
 
 import crx
-from crx.cli.filters import parse_where
+from crx._cli.filters import parse_where
+from crx._text.query_terms import marked_terms
 from crx.errors import ModelError, UsageError
 from crx.retrieve.query_fields import split_fields
-from crx.text.query_terms import marked_terms
 from crx_serve.app import create_app
 from crx_serve.facets import Facets, folder_of
 from crx_serve.page.form import SearchForm, folder_pattern, read_form
@@ -79,7 +79,7 @@ def test_a_template_without_one_of_its_values_is_an_error() -> None:
 
 
 def test_neither_the_package_nor_a_search_imports_jinja() -> None:
-    code = "import sys, crx, crx.cli.search, crx_serve.server; print('jinja2' in sys.modules)"
+    code = "import sys, crx, crx._cli.search, crx_serve.server; print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

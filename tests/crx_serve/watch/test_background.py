@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import crx
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 from crx.errors import Locked, ModelError
 from crx_serve.watch import BackgroundEmbedder, background
 from crx_serve.watch.battery import is_on_battery

@@ -9,8 +9,8 @@ import faulty_readers
 import pytest
 
 from crx.ingest import readers
-from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.messages import ReadLimits
+from crx.ingest._worker.isolated_reader import IsolatedReader
+from crx.ingest._worker.messages import ReadLimits
 
 
 @pytest.fixture

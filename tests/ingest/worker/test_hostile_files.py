@@ -15,8 +15,8 @@ from sheets import sheet_xml, xlsx
 from zipped import docx, epub, odf, zipped
 
 from crx.errors import InputError
-from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.messages import ReadLimits
+from crx.ingest._worker.isolated_reader import IsolatedReader
+from crx.ingest._worker.messages import ReadLimits
 
 
 def flood(size: int, *, start: bytes = b"", end: bytes = b"") -> bytes:

@@ -19,10 +19,10 @@ from zipped import docx, epub, odf, pptx, shape
 
 import crx
 from crx.errors import InputError, NotText, SystemFailure
+from crx.ingest._worker import isolated_reader
+from crx.ingest._worker.isolated_reader import IsolatedReader
+from crx.ingest._worker.messages import ReadLimits
 from crx.ingest.read import read_bytes
-from crx.ingest.worker import isolated_reader
-from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.messages import ReadLimits
 
 PAGE = b"<html lang=en><title>Roads</title><h1>Tar</h1><p>A road is long.</html>"
 FILES = {
@@ -205,7 +205,7 @@ def test_a_worker_that_was_killed_meanwhile_is_replaced() -> None:
 
 @pytest.mark.usefixtures("_faulty")
 def test_a_worker_is_replaced_after_many_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crx.ingest.worker.isolated_reader._FILES_A_WORKER", 2)
+    monkeypatch.setattr("crx.ingest._worker.isolated_reader._FILES_A_WORKER", 2)
     with IsolatedReader() as reader:
         pids = [d.text for _ in range(5) for d in reader.read(b"x", name="a.pid")]
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [2, 2, 1]
@@ -253,7 +253,7 @@ def test_a_fork_starts_a_worker_of_its_own() -> None:
 
 def test_a_worker_that_cannot_start_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "crx.ingest.worker.isolated_reader._COMMAND", (sys.executable, "-c", "raise SystemExit(9)")
+        "crx.ingest._worker.isolated_reader._COMMAND", (sys.executable, "-c", "raise SystemExit(9)")
     )
     with IsolatedReader() as reader, pytest.raises(SystemFailure, match="cannot be started: ended"):
         list(reader.read(PAGE, name="a.html"))
@@ -261,10 +261,10 @@ def test_a_worker_that_cannot_start_says_what_to_do(monkeypatch: pytest.MonkeyPa
 
 PARENT = """
 import sys
-from crx.ingest.worker import isolated_reader
-from crx.ingest.worker.isolated_reader import IsolatedReader
-from crx.ingest.worker.messages import ReadLimits
-from crx.ingest.worker.messages import ReadLimits
+from crx.ingest._worker import isolated_reader
+from crx.ingest._worker.isolated_reader import IsolatedReader
+from crx.ingest._worker.messages import ReadLimits
+from crx.ingest._worker.messages import ReadLimits
 reader = IsolatedReader(ReadLimits(seconds=600))
 list(reader.read(b"<p>x", name="a.html"))
 print(reader.pid, flush=True)

@@ -11,8 +11,8 @@ from pdfs import pdf, placed
 from PIL import Image
 
 from crx.errors import InputError
+from crx.ingest._worker.page_renderer import PageRenderer
 from crx.ingest.page_values import PagePicture, PageRequest
-from crx.ingest.worker.page_renderer import PageRenderer
 
 PAGES = [["Whales eat krill.", "Bread needs salt."], ["Cats sleep."]]
 

@@ -11,9 +11,9 @@ from memory_searcher import PARAMETERS, MemoryChunk, MemorySearcher
 from numpy.typing import NDArray
 
 import crx
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
+from crx.retrieve._legs.dense_languages import UNREAD_WEIGHT, weigh_by_language
 from crx.retrieve.fusion import fuse_legs
-from crx.retrieve.legs.dense_languages import UNREAD_WEIGHT, weigh_by_language
 from crx.retrieve.query_vectors import CachedEmbedder, QueryVectorCache
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search_state import start_search

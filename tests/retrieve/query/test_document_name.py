@@ -14,13 +14,13 @@ import crx
 from crx import _native
 from crx._native import BEST
 from crx.protocols import Embedder
-from crx.retrieve.legs.leg_search import search_legs
-from crx.retrieve.ports import Found, LexicalLeg
-from crx.retrieve.query.document_name import (
+from crx.retrieve._legs.leg_search import search_legs
+from crx.retrieve._query.document_name import (
     DocumentName,
     are_of_one_document,
     find_document_name,
 )
+from crx.retrieve.ports import Found, LexicalLeg
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.search_state import start_search
 

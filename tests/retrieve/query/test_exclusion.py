@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import crx
-from crx.retrieve.query.exclusion import Exclusion, holds_excluded
+from crx.retrieve._query.exclusion import Exclusion, holds_excluded
 from crx.retrieve.search_state import ChunkRows
 
 TEXTS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import crx
-from crx.cli import run
+from crx._cli import run
 from crx.retrieve.request import Where
 
 WHALES = crx.Document("whales", "The blue whale eats krill.", metadata={"year": 2020, "tag": "sea"})

@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 
 import crx
+from crx.retrieve._query.spelling import correct_spelling
 from crx.retrieve.ports import TermIndex
-from crx.retrieve.query.spelling import correct_spelling
 
 TEXT = """# Jobs
 

@@ -9,8 +9,8 @@ import pytest
 
 import crx
 from crx.retrieve import search as search_module
+from crx.retrieve._legs.leg_search import search_legs
 from crx.retrieve.fusion import fuse_legs
-from crx.retrieve.legs.leg_search import search_legs
 from crx.retrieve.rules.copies import _all_copies
 from crx.retrieve.search_state import Search
 from crx.types import Document

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import crx
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 from crx.errors import ModelError
 from crx.protocols import Reranker
 

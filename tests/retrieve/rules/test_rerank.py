@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from tiny_model import make_model
 
 import crx
+from crx._models.card import write_card
+from crx._models.store import add_model
+from crx._services.destination import Destination
 from crx.errors import ModelError, UsageError
-from crx.models.card import write_card
-from crx.models.store import add_model
 from crx.retrieve.rules.rerank import RerankResult, rerank
 from crx.retrieve.score_cache import ScoreCache
 from crx.retrieve.search_notes import NO_SUCH_WORDS
-from crx.services.destination import Destination
 from crx.types import Ranking
 from crx_runtimes.overlap import OverlapReranker
 

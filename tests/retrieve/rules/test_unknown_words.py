@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import crx
-from crx.backends.hashed import HashedEmbedder
+from crx._backends.hashed import HashedEmbedder
 from crx.retrieve.rules.unknown_words import FEWEST_CHUNKS
 
 NEAR = "no document has these words; what is found is near in meaning"

@@ -12,8 +12,8 @@ import pytest
 
 import crx
 from crx._native import Lexical
+from crx._text.phrases import inner_words
 from crx.retrieve.rules.verbatim import find_phrases, promote_exact
-from crx.text.phrases import inner_words
 from crx.types import Ranking
 
 

@@ -11,11 +11,11 @@ import pytest
 from memory_searcher import PARAMETERS, MemoryChunk, MemorySearcher
 
 import crx
+from crx._text.query_terms import analyze_query
 from crx.retrieve.ports import Keys
 from crx.retrieve.request import SearchRequest
 from crx.retrieve.rules.verbatim import Verbatim
 from crx.retrieve.search_state import start_search
-from crx.text.query_terms import analyze_query
 from crx.types import Document, Ranking
 
 PARTS = "def _apply_header(x):\n    unapply_header(x)\n\n\ndef unapply_header(x):\n    get(x)\n"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import crx
-from crx.context.archive import read_archive
-from crx.context.records import hash_of
+from crx._context.archive import read_archive
+from crx._context.records import hash_of
 
 
 def unarchived(index: crx.Index) -> list[str]:

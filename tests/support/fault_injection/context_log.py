@@ -6,7 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from crx.context.run import ContextRun
+from crx._context.run import ContextRun
 from crx.types import Chunk, Context
 from crx_contexts.validate import ContextValidator
 from crx_runtimes.fake.contextualizer import Fake

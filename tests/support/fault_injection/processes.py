@@ -20,11 +20,11 @@ from typing import Any
 
 _PRELOADED = [
     "crx_runtimes.fake.contextualizer",
-    "crx.backends.hashed",
-    "crx.cli.contextualize",
-    "crx.cli.index",
-    "crx.context.run",
-    "crx.index.handle",
+    "crx._backends.hashed",
+    "crx._cli.contextualize",
+    "crx._cli.index",
+    "crx._context.run",
+    "crx._index.handle",
     "crx.ingest.indexer",
     "fault_injection.corpus",
     # What the modules of the tests import, and the script that runs them.
@@ -106,7 +106,7 @@ class Command:
 
     def __call__(self) -> object:
         """Run it; ends this process with its exit code."""
-        from crx.cli import run
+        from crx._cli import run
 
         if self.before is not None:
             self.before()

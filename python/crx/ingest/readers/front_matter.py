@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from crx.config.toml_table import parse_toml
+from crx.config._toml_table import parse_toml
 from crx.ingest.readers.left_out import LeftOut
 from crx.types import Scalar
 

@@ -19,11 +19,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from crx import _native
+from crx._text.phrases import has_own_term
 from crx.config import Settings
 from crx.retrieve.ports import Keys
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.search_state import Search
-from crx.text.phrases import has_own_term
 from crx.types import LEGS, Ranking
 
 # Marks of lists, headings and code before a name; a short form, as `-n, ` or `-n FILE, `.

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from crx import _native
-from crx.retrieve.query.document_name import are_of_one_document
+from crx.retrieve._query.document_name import are_of_one_document
 from crx.retrieve.search_state import EMPTY, Search
 from crx.types import LEGS, Ranking
 

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crx import _native
+from crx._text.query_terms import wholes_of
 from crx.errors import Unavailable
+from crx.retrieve._query.spelling import find_function_words, is_known_word
 from crx.retrieve.fusion import fuse_legs
 from crx.retrieve.ports import DenseLeg, Keys
-from crx.retrieve.query.spelling import find_function_words, is_known_word
 from crx.retrieve.query_language import is_foreign
 from crx.retrieve.search_notes import (
     NEAR_IN_MEANING,
@@ -34,7 +35,6 @@ from crx.retrieve.search_notes import (
     parts_alone,
 )
 from crx.retrieve.search_state import ALL, EMPTY, Search
-from crx.text.query_terms import wholes_of
 from crx.types import Ranking
 
 # Queries about anything and about nothing.

@@ -18,12 +18,12 @@ import numpy as np
 
 from crx import _native
 from crx._native import Declaration
+from crx._text.phrases import inner_words, normalize_text, occurs
+from crx._text.query_terms import analyze_query
 from crx.retrieve.rows import ChunkRow
 from crx.retrieve.rules.code import find_aside
 from crx.retrieve.rules.copies import find_copies, keep_originals
 from crx.retrieve.search_state import EMPTY, Search
-from crx.text.phrases import inner_words, normalize_text, occurs
-from crx.text.query_terms import analyze_query
 from crx.types import Ranking
 
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{2,})[\"”»]")

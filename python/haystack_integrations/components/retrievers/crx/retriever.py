@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
-from crx.index.handle import Index
+from crx._index.handle import Index
 from crx.types import Window
 from crx_serve.integrations.haystack_filters import as_where
 from crx_serve.integrations.located_hits import locate_hits, open_index
