@@ -12,7 +12,6 @@ from crx.config import (
     ENVIRONMENT,
     ConfigWarning,
     Settings,
-    describe,
     read_settings,
     resolve,
     revoke,
@@ -20,7 +19,7 @@ from crx.config import (
     untrusted_names,
     write,
 )
-from crx.config.settings import ARGUMENT, REMOVED, RENAMED, parse
+from crx.config.settings import ARGUMENT, parse
 from crx.errors import UsageError
 
 VARIABLE = re.compile(r'"(CRX_[A-Z_]+[A-Z]|[A-Z]+_API_KEY|OLLAMA_HOST)"')
@@ -75,40 +74,11 @@ def test_numbers_of_rules_are_tables_of_a_file(places: tuple[dict[str, str], Pat
     assert resolve(environ=environ, folder=folder).settings.rank_code_file == 0.2
 
 
-@pytest.mark.parametrize("name", RENAMED)
-def test_an_earlier_name_of_a_setting_tells_the_one_it_has_now(
-    name: str, places: tuple[dict[str, str], Path]
-) -> None:
-    environ, folder = places
-    known = {each.name for each in describe()}
-    assert known.issuperset(RENAMED[name])
-    with pytest.raises(UsageError, match=rf"^{name} is called rank\..* now$"):
-        resolve({name: 1}, environ=environ, folder=folder)
-    variable = f"CRX_{name.upper().replace('.', '_')}"
-    with pytest.warns(ConfigWarning, match=rf"^{variable}: ignored; it is called CRX_RANK_.* now"):
-        resolve(environ={**environ, variable: "1"}, folder=folder)
-
-
-@pytest.mark.parametrize("name", REMOVED)
-def test_a_setting_that_is_gone_tells_what_has_its_effect(
-    name: str, places: tuple[dict[str, str], Path]
-) -> None:
-    environ, folder = places
-    now = REMOVED[name]
-    assert now.split()[0] in {each.name for each in describe()}
-    with pytest.raises(UsageError) as caught:
-        resolve({name: 1}, environ=environ, folder=folder)
-    assert str(caught.value) == f"{name} is gone; {now}"
-    variable = f"CRX_{name.upper().replace('.', '_')}"
-    with pytest.warns(ConfigWarning) as warned:
-        resolve(environ={**environ, variable: "1"}, folder=folder)
-    assert [str(each.message) for each in warned] == [f"{variable}: ignored; it is gone; {now}"]
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
         ("chunk_token", "3", "no such setting: chunk_token; did you mean chunk_tokens?"),
+        ("rrf_k", "60", "no such setting: rrf_k; did you mean rank.fusion.rrf_k?"),
         ("k", "many", "k wants a whole number, not 'many'"),
         ("k", "0", "k must be at least 1, not 0"),
         ("k", 2.5, "k wants a whole number, not 2.5"),

@@ -27,8 +27,6 @@ from crx.config.files import (
 from crx.config.settings import (
     ARGUMENT,
     ENVIRONMENT,
-    REMOVED,
-    RENAMED,
     Settings,
     Value,
     describe,
@@ -129,29 +127,16 @@ def _variables(environ: Mapping[str, str], ignored: list[str]) -> dict[str, tupl
     warnings.
     """
     settings = {f"CRX_{each.field.upper()}": each.name for each in describe()}
-    fields = {name: variable for variable, name in settings.items()}
-    renamed = {_variable(old): new for old, new in RENAMED.items()}
-    removed = {_variable(old): now for old, now in REMOVED.items()}
     others = {each.name for each in ENVIRONMENT}
     found: dict[str, tuple[str, str]] = {}
     for variable, value in environ.items():
         if variable in settings:
             found[settings[variable]] = variable, value
-        elif variable in renamed:
-            now = ", ".join(fields[name] for name in renamed[variable])
-            ignored.append(f"{variable}: ignored; it is called {now} now")
-        elif variable in removed:
-            ignored.append(f"{variable}: ignored; it is gone; {removed[variable]}")
         elif _is_misspelt(variable, others):
             near = nearest(variable, [*settings, *others])
             hint = f"did you mean {near}?" if near else '"crx help environment" lists them'
             ignored.append(f"{variable}: no such variable, ignored; {hint}")
     return found
-
-
-def _variable(name: str) -> str:
-    """Return the variable of a setting."""
-    return f"CRX_{name.upper().replace('.', '_')}"
 
 
 def _is_misspelt(variable: str, others: set[str]) -> bool:

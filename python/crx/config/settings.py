@@ -275,51 +275,6 @@ ENVIRONMENT = (
 )
 
 
-# Earlier names of settings, and what they are called now.
-RENAMED: Mapping[str, tuple[str, ...]] = {
-    "bm25_depth": ("rank.fusion.depth",),
-    "dense_depth": ("rank.fusion.depth",),
-    "rank.bm25.depth": ("rank.fusion.depth",),
-    "rank.dense.depth": ("rank.fusion.depth",),
-    "dense_weight": ("rank.fusion.dense",),
-    "score_share": ("rank.fusion.score_share",),
-    "rrf_k": ("rank.fusion.rrf_k",),
-    "k1": ("rank.bm25.k1",),
-    "b": ("rank.bm25.b",),
-    "outline_weight": ("rank.outline.code", "rank.outline.named"),
-    "code_definition": ("rank.code.definition",),
-    "code_names": ("rank.code.names",),
-    "code_file": ("rank.code.file",),
-    "code_aside": ("rank.code.aside",),
-    "recency": ("rank.recency.weight",),
-    "recency_days": ("rank.recency.days",),
-    "recency_field": ("rank.recency.field",),
-    "rerank_depth": ("rank.rerank.depth",),
-    "rerank_weight": ("rank.rerank.weight",),
-    "rerank_ms": ("rank.rerank.ms",),
-    "min_relevance": ("rank.rerank.min_relevance",),
-    "copy_share": ("rank.copies.share",),
-}
-
-_BM25_GONE = "rank.fusion.dense is the share of the dense leg, BM25 has the rest"
-_PATH_GONE = "rank.code.names weighs names of files and of definitions alike"
-_CONTEXT_GONE = "contexts says which there are; in BM25 they count as the text does"
-_PROSE_GONE = "rank.code.aside is for prose, tests and examples alike"
-
-# Settings that are gone, by all their names, and what has their effect now.
-REMOVED: Mapping[str, str] = {
-    "bm25_weight": _BM25_GONE,
-    "rank.fusion.bm25": _BM25_GONE,
-    "code_path": _PATH_GONE,
-    "rank.code.path": _PATH_GONE,
-    "code_prose": _PROSE_GONE,
-    "rank.code.prose": _PROSE_GONE,
-    "context_weight": _CONTEXT_GONE,
-    "rank.bm25.context": _CONTEXT_GONE,
-    "rank.outline.prose": "rank.outline.code is for code; outlines of prose count as text",
-}
-
-
 class Description(NamedTuple):
     """What a setting is for, and whether it is fixed when the index is made.
 
@@ -366,12 +321,10 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     the file or variable in its message.
     """
     source = "" if origin == ARGUMENT else f"{origin}: "
-    if name in RENAMED:
-        raise UsageError(f"{source}{name} is called {', '.join(RENAMED[name])} now")
-    if name in REMOVED:
-        raise UsageError(f"{source}{name} is gone; {REMOVED[name]}")
     if name not in _FIELDS:
-        near = nearest(name, _FIELDS)
+        # The last part of a name is what the literature calls the number: `k1`, `rrf_k`.
+        of_rules = (each for each in _FIELDS if each.endswith(f".{name}"))
+        near = next(of_rules, "") or nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'
         raise UsageError(f"{source}no such setting: {name}{hint}")
     default = _FIELDS[name].default
