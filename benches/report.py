@@ -165,14 +165,6 @@ SECTIONS = (
         others=("read", "crx f32"),
     ),
     Section(
-        "Many queries at once",
-        ("batch-mixture.json",),
-        (Column("cpu_ms", "ms of the CPU a query"),),
-        "The best 150 of each of 64 queries, in half precision and, by numpy, in single "
-        "(`benches/batch.py`).",
-        ours="crx f16",
-    ),
-    Section(
         "Graph of vectors",
         ("ann-100000.json", "avx2/ann-100000.json", "ann-1000000.json"),
         (

@@ -43,7 +43,6 @@ __all__ = [
     "clear_folder",
     "current_interrupt",
     "declarations",
-    "defined_names",
     "dense_topk",
     "detect_lang",
     "digest",
@@ -461,12 +460,6 @@ def fuse_scores(
     scores go to the better rank, then to the smaller key.
     """
 
-def defined_names(uri: str, text: str) -> list[str]:
-    """Return the names that a chunk defines, in order; none if it is not source code.
-
-    How definitions are written is known from the extension of the URI. A name may occur twice.
-    """
-
 class _PassageRow(_Text, Protocol):
     @property
     def start(self) -> int: ...
@@ -806,8 +799,6 @@ class Store:
     def seq(self) -> int:
         """The sequence number of the last committed change."""
 
-    @property
-    def writable(self) -> bool: ...
     def stored_uri(self, uri: str) -> str:
         """Return the form of a URI in settings and files of the index, relative to its base."""
 
@@ -1239,14 +1230,6 @@ class Dense:
 
         Raises `Damaged` if a row that was read is not as it was written; after the next `sync`, what
         the damaged file holds has been read from the store.
-        """
-
-    def search_batch(
-        self, queries: NDArray[np.float32], *, k: int, only: Filter | None = None
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Return for each of the (n, d) queries what `search` returns.
-
-        Rows that are scanned are read once for all queries, which takes a fifth of the time.
         """
 
     def spread(

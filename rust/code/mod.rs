@@ -118,11 +118,6 @@ pub struct Weights {
     pub file: f64,
 }
 
-/// Returns the names that a text defines, in order; none of a document that is not source code.
-pub fn names_defined_in<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
-    syntax_of(uri, Kind::of(uri, text)).map_or_else(Vec::new, |syntax| defined_names(text, syntax))
-}
-
 /// Returns the names of source code that a query has.
 pub fn symbols(query: &str) -> Vec<String> {
     let symbols = CodeQuery::new(query).symbols;

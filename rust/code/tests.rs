@@ -1,3 +1,6 @@
+use std::ffi::OsString;
+use std::path::Path;
+
 use super::*;
 
 const WEIGHTS: Weights = Weights {
@@ -232,4 +235,154 @@ fn scores_are_numbers_where_nothing_counts() {
         ..WEIGHTS
     };
     assert_eq!(rank("boil", &candidates, &weights), [(0, 0.0), (1, 0.0)]);
+}
+
+/// The names that a reader finds in a file of each of 26 languages.
+///
+/// What is nested in a function is no definition, except in OCaml, where the first level is. Methods
+/// of an interface without a body are none where a function needs no keyword, nor is a name with a
+/// prime in Haskell (`insertBlanks'`).
+const DEFINITIONS: [(&str, &str); 26] = [
+    ("win32.pyw", "LM_MAGIC raw_lmhash"),
+    (
+        "unionfind.rs",
+        "UnionFind get_unchecked get_unchecked_mut new find find_mut find_mut_recursive \
+         equiv union into_labeling",
+    ),
+    (
+        "tasks.js",
+        "scheduler onreadystatechange scheduler processTasks scheduledProcess \
+         scheduleTaskProcessing schedule cancel resetForTesting",
+    ),
+    (
+        "middleware.ts",
+        "globalMiddlewareFactory commandMiddlewareFactory applyMiddleware \
+         MiddlewareCallback Middleware",
+    ),
+    (
+        "code_block.go",
+        "codeBlockParser defaultCodeBlockParser NewCodeBlockParser Trigger Open Continue \
+         Close CanInterruptParagraph CanAcceptIndentedLine preserveLeadingTabInCodeBlock",
+    ),
+    (
+        "FileAlterationListenerAdaptor.java",
+        "FileAlterationListenerAdaptor onStart onDirectoryCreate onDirectoryChange \
+         onDirectoryDelete onFileCreate onFileChange onFileDelete onStop",
+    ),
+    (
+        "private_exe.c",
+        "_CRT_SECURE_NO_WARNINGS main MAIN_C_UNIT_TEST START_TEST make_private_exe_suite",
+    ),
+    (
+        "b2_circle_shape.cpp",
+        "Clone GetChildCount TestPoint RayCast ComputeAABB ComputeMass",
+    ),
+    ("numbering.rb", "CodeRay Encoders HTML Numbering number"),
+    (
+        "IncludeNode.php",
+        "Node IncludeNode __construct compile addGetTemplate addTemplateArguments",
+    ),
+    (
+        "h2_error.lua",
+        "__tostring new new_traceback error assert is add_error",
+    ),
+    (
+        "cmdliner_trie.ml",
+        "Cmap value t empty is_empty add loop find_node aux find ambiguities of_list add",
+    ),
+    (
+        "expect-comparison.R",
+        "expect_compare expect_lt expect_lte expect_gt expect_gte expect_less_than \
+         expect_more_than",
+    ),
+    ("io.ex", "IO print_app info error prompt yes red cmd"),
+    (
+        "test.sh",
+        "setup announce announce_n run_tests do_test usage main",
+    ),
+    (
+        "ByteArray.kt",
+        "getString setString getUByte getShort getUShort getInt getUInt getLong getULong \
+         getFloat getDouble setUByte setShort setUShort setInt setUInt setLong setULong \
+         setFloat setDouble ByteArrayOps getUByte getShort getUShort getInt getUInt \
+         getLong getULong setUByte setShort setUShort setInt setUInt setLong setULong \
+         setFloat setDouble getFloat getDouble",
+    ),
+    (
+        "Mutable.swift",
+        "Mutable mutate mutate directMutate mutate directMutate",
+    ),
+    ("Struct.cs", "FlatBuffers Struct Struct"),
+    ("example.dart", "main builderTest objectBuilderTest verify"),
+    (
+        "inventory.scala",
+        "Item Movement sku quantity Movement Arrival Sale Signed signed Warehouse counts \
+         this apply count countOf Warehouse Report report",
+    ),
+    (
+        "ring_buffer.zig",
+        "std assert Error default_capacity RingBuffer Self init push pop isFull Policy \
+         usage ring_version fill",
+    ),
+    (
+        "library.sql",
+        "library copy_state titles copies copies_by_title available lend titles_seen \
+         shelve popular",
+    ),
+    (
+        "signals.jl",
+        "Signals DEFAULT_WIDTH Window Flat Peak Peak weights smooth peaks show sampled",
+    ),
+    (
+        "Ledger.pm",
+        "Ledger example new post balance _report accounts Account new name",
+    ),
+    (
+        "Backup.psm1",
+        "Age BackupPlan BackupPlan DaysKept Copy-BackupFolder Remove-OldBackup \
+         Select-Stale Write-BackupReport",
+    ),
+    (
+        "Internals.hs",
+        "Internals Splitter defaultSplitter Delimiter matchDelim DelimPolicy \
+         CondensePolicy EndPolicy Chunk SplitList fromElem isDelim isText splitInternal \
+         breakDelim postProcess doDrop doCondense insertBlanks doMerge mergeLeft \
+         mergeRight dropInitial dropFinal split oneOf onSublist whenElt dropDelims \
+         keepDelimsL keepDelimsR condense dropInitBlank dropFinalBlank dropInnerBlanks \
+         dropBlanks startsWith startsWithOneOf endsWith endsWithOneOf splitOneOf splitOn \
+         splitWhen sepBy sepByOneOf endBy endByOneOf unintercalate wordsBy linesBy build \
+         chunksOf chunk splitEvery splitPlaces splitPlacesBlanks chop divvy",
+    ),
+];
+
+#[test]
+fn definitions_are_those_that_a_reader_finds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/definitions");
+    for (name, expected) in DEFINITIONS {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let syntax = syntax_of(name, Kind::of(name, &text)).unwrap();
+        let expected: Vec<&str> = expected.split(' ').collect();
+        assert_eq!(defined_names(&text, syntax), expected, "{name}");
+    }
+}
+
+#[test]
+fn every_language_has_a_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/definitions");
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    files.retain(|name| name != "README.md");
+    let mut named: Vec<_> = DEFINITIONS.map(|(name, _)| OsString::from(name)).into();
+    files.sort();
+    named.sort();
+    assert_eq!(files, named);
+}
+
+#[test]
+fn prose_has_no_definitions() {
+    let prose = "def read():\n    pass\n";
+    assert!(syntax_of("README.md", Kind::of("README.md", prose)).is_none());
+    assert_eq!(Kind::of("notes.txt", prose), Kind::Prose);
+    let code = "int read(int fd) {\n    return fd;\n}\n";
+    assert_eq!(Kind::of("notes/7", code), Kind::Code);
 }

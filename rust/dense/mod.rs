@@ -44,7 +44,8 @@ impl Dense {
     /// Returns a handle without rows on a folder, which the first publication creates; `sync` loads
     /// the rows.
     ///
-    /// Above `ann_above` rows a graph is built, and searched instead of all rows.
+    /// Above `ann_above` rows a publication builds a graph. It is searched instead of all rows, unless
+    /// a filter leaves so few that a scan of them is faster.
     pub fn open(folder: &Path, key: Key, write: bool, ann_above: usize) -> Self {
         Dense {
             folder: Folder::new(folder, key, ann_above),
@@ -186,34 +187,6 @@ impl Dense {
         interrupt::check()?;
         found.truncate(k);
         Ok(found)
-    }
-
-    /// Returns for each query of `dim` values what `search` does. All rows are scanned once for all
-    /// queries, if they are scanned.
-    ///
-    /// # Errors
-    /// As `search`.
-    pub fn search_batch(
-        &self,
-        queries: &[f32],
-        dim: usize,
-        k: usize,
-        only: Option<&Filter>,
-    ) -> Result<Vec<Vec<Scored>>> {
-        let live = self.live();
-        let count = queries.len() / dim.max(1);
-        if live.dim == 0 || k == 0 {
-            return Ok(vec![Vec::new(); count]);
-        }
-        check_dim(dim, live.dim)?;
-        let found = search::nearest_batch(&live, queries, k, only)?;
-        interrupt::check()?;
-        let ranked = found.into_iter().map(|best| {
-            let mut found = best.into_sorted();
-            found.truncate(k);
-            found
-        });
-        Ok(ranked.collect())
     }
 
     /// Returns for each query of `dim` values the highest score and the mean of all; `None` if there is

@@ -10,8 +10,8 @@ use crate::store::Filter;
 /// Returns the `k` rows of largest inner product with the query.
 ///
 /// # Errors
-/// [`Error::Damaged`](crate::error::Error::Damaged) if a file turns out to be damaged: rows of a
-/// generation with a graph are checked as they are read.
+/// [`Error::Damaged`](crate::error::Error::Damaged) if a file turns out to be damaged: rows and codes
+/// are checked as they are read.
 pub(super) fn nearest(
     live: &LiveRows,
     query: &[f32],
@@ -30,21 +30,6 @@ pub(super) fn nearest(
         Some(base) => Ok(found.merge(nearest_in_base(live, base, query, k, only)?)),
         None => Ok(found),
     }
-}
-
-/// Returns for each query of `dim` values what [`nearest`] does, by one scan of all rows if they are
-/// scanned.
-pub(super) fn nearest_batch(
-    live: &LiveRows,
-    queries: &[f32],
-    k: usize,
-    only: Option<&Filter>,
-) -> Result<Vec<TopRows>> {
-    if let Some(found) = collect(live, queries, &TopRows::new(k), only)? {
-        return Ok(found);
-    }
-    let queries = queries.chunks_exact(live.dim);
-    queries.map(|query| nearest(live, query, k, only)).collect()
 }
 
 /// Returns for each query of `dim` values what its collector, `empty` at first, has after one scan of

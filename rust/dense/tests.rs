@@ -379,15 +379,9 @@ fn a_reader_finds_the_rows_of_another_model_although_the_base_is_of_the_one_befo
         live.remove(&(0..50).collect::<Vec<_>>());
         live.add(99, 7, &[0, 60, 0, 0, 0, 0]).unwrap();
         let query = [1.0, 0.0, 0.0];
-        for found in [
-            search::nearest(&live, &query, 5, None).unwrap(),
-            search::nearest_batch(&live, &query, 5, None)
-                .unwrap()
-                .remove(0),
-        ] {
-            let keys: Vec<i64> = found.into_sorted().iter().map(|row| row.key).collect();
-            assert_eq!(keys, [7]);
-        }
+        let found = search::nearest(&live, &query, 5, None).unwrap();
+        let keys: Vec<i64> = found.into_sorted().iter().map(|row| row.key).collect();
+        assert_eq!(keys, [7]);
     }
 }
 
@@ -830,27 +824,4 @@ fn store_of_many_rows() -> (MemoryStore, tempfile::TempDir) {
         store.put(doc, &rows);
     }
     (store, tempfile::tempdir().unwrap())
-}
-
-#[test]
-fn a_batch_of_queries_gives_what_each_gives_alone() {
-    let (store, folder) = store_of_many_rows();
-    Dense::open(folder.path(), KEY, true, 100_000)
-        .publish(&store)
-        .unwrap();
-    store.put(4, &[(999_999, 1.05)]);
-    let only = Filter::from_docs(0..20);
-    let queries: Vec<f32> = (0..7).flat_map(|at| query(at as f32 / 2.0)).collect();
-    for ann_above in [100_000, 100] {
-        let dense = Dense::open(folder.path(), KEY, true, ann_above);
-        dense.publish(&store).unwrap();
-        for only in [None, Some(&only)] {
-            let alone: Vec<_> = queries
-                .chunks(2)
-                .map(|query| dense.search(query, 9, only).unwrap())
-                .collect();
-            assert_eq!(dense.search_batch(&queries, 2, 9, only).unwrap(), alone);
-        }
-        assert!(dense.search_batch(&queries, 7, 9, None).is_err());
-    }
 }

@@ -128,12 +128,6 @@ fn declarations(
     })
 }
 
-/// Returns the names that a chunk defines, in order; none if it is not source code.
-#[pyfunction]
-fn defined_names<'a>(uri: &str, text: &'a str) -> Vec<&'a str> {
-    code::names_defined_in(uri, text)
-}
-
 /// Returns the definitions of a source text: starts and ends in code points, labels and levels.
 #[pyfunction]
 #[pyo3(signature = (text, *, language))]
@@ -197,7 +191,6 @@ fn is_source_code(text: &str) -> bool {
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rank_code, module)?)?;
-    module.add_function(wrap_pyfunction!(defined_names, module)?)?;
     module.add_function(wrap_pyfunction!(outline, module)?)?;
     module.add("BEST", code::BEST)?;
     module.add_class::<Declaration>()?;

@@ -84,21 +84,6 @@ impl Dense {
         Ok(ranked(py, found))
     }
 
-    #[pyo3(signature = (queries, *, k, only=None))]
-    fn search_batch<'py>(
-        &self,
-        py: Python<'py>,
-        queries: PyReadonlyArray2<'py, f32>,
-        k: usize,
-        only: Option<&Filter>,
-    ) -> PyResult<Vec<Ranked<'py>>> {
-        let (queries, dim) = rows_of(&queries)?;
-        let only = only.map(|only| &*only.inner);
-        let found = py.detach(|| self.0.search_batch(queries, dim, k, only));
-        let found = found.map_err(raise)?;
-        Ok(found.into_iter().map(|found| ranked(py, found)).collect())
-    }
-
     #[pyo3(signature = (queries, *, only=None))]
     fn spread<'py>(
         &self,

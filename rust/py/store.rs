@@ -160,11 +160,6 @@ impl Store {
         self.run(py, store::Store::seq)
     }
 
-    #[getter]
-    fn writable(&self) -> bool {
-        self.inner.writable()
-    }
-
     fn settings(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {
         self.run(py, |store| Ok(store.settings()?.into_iter().collect()))
     }

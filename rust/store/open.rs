@@ -323,6 +323,9 @@ fn distrust(db: &Connection) -> Result<()> {
 fn common(db: &mut Connection) -> Result<()> {
     set(db, "foreign_keys", "1")?;
     db.pragma_update(None, "cache_size", -16_384)?;
+    // Vectors and their links are written to pages all over the database, each many times: with
+    // SQLite's 1,000 pages a checkpoint moves most of them after a few commits.
+    db.pragma_update(None, "wal_autocheckpoint", 8_000)?;
     // Without it a statement is planned again whenever a bound value could change its plan.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);

@@ -54,6 +54,16 @@ def test_as_many_files_are_listed_as_are_asked_for(crx: Crx, docs: Path) -> None
     assert len(files("--set", "k=25")) == 25
 
 
+def test_each_file_is_explained_by_the_stages_of_its_best_hit(crx: Crx, docs: Path) -> None:
+    crx("index", docs)
+    lines = crx("search", "krill", "--by", "file", "--explain").out.splitlines()
+    plain = crx("search", "krill", "--by", "file").out.splitlines()
+    told = [line for line in lines if line.startswith("   chunk 0: score ")]
+    assert [line for line in lines if line not in told] == plain
+    assert len(told) == sum(not line.startswith(" ") for line in plain) > 0
+    assert set(told) <= set(crx("search", "krill", "--explain").out.splitlines())
+
+
 def test_files_are_objects_in_json_and_lines_in_jsonl(crx: Crx, docs: Path) -> None:
     write(docs)
     crx("index", "docs", "-q")

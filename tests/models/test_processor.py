@@ -49,7 +49,7 @@ def test_a_system_without_the_file_gets_a_name_and_no_instruction_sets(tmp_path:
 
 def test_the_line_needs_only_the_standard_library() -> None:
     """As `make test` prints it, before anything is installed."""
-    folder = Path(crx.__file__).parent / "models"
+    folder = Path(crx.__file__).parent / "_models"
     program = "import processor; print(processor.detect_processor())"
     command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(folder)!r}); "]
     command[-1] += program

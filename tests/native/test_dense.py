@@ -175,17 +175,6 @@ def test_a_seal_key_has_32_bytes(store: Store) -> None:
         Dense.open(store.path, seal_key=b"short")
 
 
-def test_a_batch_of_queries_finds_what_each_finds_alone(store: Store) -> None:
-    rng = np.random.default_rng(0)
-    put(store, "a", rng.standard_normal((300, 70)).astype(np.float32).tolist())
-    dense = leg(store, write=True)
-    dense.publish(store)
-    queries = rng.standard_normal((6, 70)).astype(np.float32)
-    for query, (keys, scores) in zip(queries, dense.search_batch(queries, k=7), strict=True):
-        alone = dense.search(query, k=7)
-        assert (keys.tolist(), scores.tolist()) == (alone[0].tolist(), alone[1].tolist())
-
-
 Spreads: TypeAlias = tuple[list[float], list[float], int]
 
 
@@ -238,7 +227,5 @@ def test_without_rows_a_mean_is_zero_and_with_a_graph_there_is_no_spread(store: 
 )
 def test_a_bad_batch_is_named(store: Store, queries: NDArray[np.float32], message: str) -> None:
     put(store, "a", [[1, 0]])
-    with pytest.raises(ValueError, match=message):
-        leg(store).search_batch(queries, k=1)
     with pytest.raises(ValueError, match=message):
         leg(store).spread(queries)

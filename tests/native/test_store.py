@@ -70,7 +70,7 @@ def test_an_index_is_private_and_holds_its_derived_folder(store: Store) -> None:
     path = Path(store.path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
     assert (path / "derived").is_dir()
-    assert (store.seq, store.writable, store.verify()) == (0, True, [])
+    assert (store.seq, store.verify()) == (0, [])
 
 
 def test_a_second_writer_is_told_who_writes(store: Store) -> None:
@@ -81,7 +81,7 @@ def test_a_second_writer_is_told_who_writes(store: Store) -> None:
 def test_readers_see_what_a_writer_has_committed(store: Store) -> None:
     doc = put(store, "a", ["one"])
     reader = Store.open(store.path)
-    assert (reader.writable, reader.text(doc)) == (False, "one")
+    assert reader.text(doc) == "one"
     put(store, "a", ["two"])
     assert reader.text(doc) == "two"
     with pytest.raises(ValueError, match="opened for reading; open it with write=True"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -10,6 +10,7 @@ import click
 from crx import _native
 from crx._cli.excerpt import shorten
 from crx._cli.output import bold, dim, display_path, format_line, print_hint, to_json
+from crx._cli.passages import describe_stages
 from crx._cli.screen import Screen
 from crx._cli.visible import visible_line
 from crx._show.by_file import MatchingFile, group_by_file
@@ -22,11 +23,14 @@ _INDENT = "   "
 
 
 def print_files(
-    screen: Screen, query: str, result: Result, *, count: int | None, shown: str
+    screen: Screen, query: str, result: Result, *, count: int | None, shown: str, explain: bool
 ) -> None:
     """Print the files of a result, best first; words of `shown` are bold."""
     files = _best_files(query, result)
-    for line in _layout(files[:count], query=shown, screen=screen):
+    stages: dict[str, str] = {}
+    for hit in result.hits if explain else ():
+        stages.setdefault(hit.uri, describe_stages(hit))
+    for line in _layout(files[:count], query=shown, screen=screen, stages=stages):
         click.echo(line)
     if count is not None and len(files) > count:
         print_hint(f"{count} of {len(files)}", "--more")
@@ -54,7 +58,10 @@ def _best_files(query: str, result: Result) -> list[MatchingFile]:
     return group_by_file(passages, query=query)
 
 
-def _layout(files: Sequence[MatchingFile], *, query: str, screen: Screen) -> list[str]:
+def _layout(
+    files: Sequence[MatchingFile], *, query: str, screen: Screen, stages: Mapping[str, str]
+) -> list[str]:
+    """Return the lines of files, with the stages of the best hit by the URI of its file."""
     terms = set(_native.analyze(query))
     written = []
     for rank, file in enumerate(files, start=1):
@@ -69,5 +76,8 @@ def _layout(files: Sequence[MatchingFile], *, query: str, screen: Screen) -> lis
                 bold(piece) if matches else piece for piece, matches in split_matches(text, terms)
             ]
             parts = (_INDENT, dim(number), *(pieces if screen.is_styled else [text]))
+            written.append(format_line(parts, is_styled=screen.is_styled))
+        if told := stages.get(file.uri):
+            parts = (dim(_INDENT + visible_line(told)),)
             written.append(format_line(parts, is_styled=screen.is_styled))
     return written

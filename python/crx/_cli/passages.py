@@ -122,7 +122,7 @@ def layout_passages(
                 write(dim(f"{_INDENT}also in {where}"))
         if explain:
             for hit in passage.hits:
-                write(dim(f"{_INDENT}{_explanation(hit)}"))
+                write(dim(f"{_INDENT}{describe_stages(hit)}"))
         if spaced and at < near:
             write()
         cut = cut or bool(body.left) or not body.lines
@@ -243,7 +243,7 @@ def _position(passage: Passage | Citation) -> str:
     return line + passage.fragment
 
 
-def _explanation(hit: Hit) -> str:
+def describe_stages(hit: Hit) -> str:
     """Return the rank and score of a hit in each stage, its outline and context, in one line."""
     stages = ", ".join(
         f"{name} {stage.rank} ({stage.score:.3f})" for name, stage in hit.stages.items()

@@ -297,7 +297,14 @@ def command(
     notes = [note for note in told if note.kind not in _BEFORE]
     if by_file and form in ("text", "json", "jsonl"):
         printed = _print_files(
-            screen, query, result, form=form, count=count, more=more, pattern=pattern
+            screen,
+            query,
+            result,
+            form=form,
+            count=count,
+            more=more,
+            pattern=pattern,
+            explain=explain,
         )
     elif form == "text":
         shown = _highlighted(pattern, result.passages) if pattern else query
@@ -334,6 +341,7 @@ def _print_files(
     count: int | None,
     more: bool,
     pattern: QueryPattern | None,
+    explain: bool,
 ) -> list[Passage]:
     """Print the files of a result in a format; return the best passage of each, as text."""
     if form == "json":
@@ -344,7 +352,7 @@ def _print_files(
     else:
         limit = None if more and count is None else count or SHOWN_FILES
         shown = _highlighted(pattern, result.passages) if pattern else query
-        print_files(screen, query, result, count=limit, shown=shown)
+        print_files(screen, query, result, count=limit, shown=shown, explain=explain)
         best_of: dict[str, Passage] = {}
         for passage in sorted(result.passages, key=lambda each: -each.score):
             best_of.setdefault(passage.uri, passage)

@@ -1,7 +1,7 @@
 """Passages and chunks with the text of a better one: copies, mirrors, licences, quoted mails.
 
 Each is shown once, with how many more are like it. What counts as a copy is told by the core's
-module `copies`; chunks are compared by the stage of `copied_chunks`.
+module `copies`; chunks are compared before, by the rule of copies.
 """
 
 from __future__ import annotations

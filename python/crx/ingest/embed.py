@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ from crx.protocols import Embedder
 PREFIX_WEIGHT = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Situated:
+class Situated(NamedTuple):
     """A text, and the prefix that situates it; either may be empty.
 
     `tokens` is how many of the embedder's tokens the text had as part of its document, 0 if that is
@@ -29,7 +28,7 @@ class Situated:
 
     before: str
     text: str
-    tokens: int = field(default=0, compare=False)
+    tokens: int = 0
 
 
 class SituatedEmbedder:
@@ -44,7 +43,8 @@ class SituatedEmbedder:
     def __init__(self, embedder: Embedder, *, max_kept: int = 4096) -> None:
         """Keep the vectors of at most `max_kept` texts."""
         self._embedder = embedder
-        self._kept: LruCache[Situated, _Embedded] = LruCache(max_entries=max_kept)
+        # By the prefix and the text.
+        self._kept: LruCache[tuple[str, str], _Embedded] = LruCache(max_entries=max_kept)
         self._prefix_tokens = lru_cache(maxsize=256)(partial(_tokens, embedder))
 
     def embed(self, texts: Sequence[Situated]) -> tuple[NDArray[np.float32], int]:
@@ -56,15 +56,17 @@ class SituatedEmbedder:
         or type than `Embedder.embed` promises, or are not finite.
         """
         parts = [_parts(each) for each in texts]
-        wanted = (part for each in parts for part in each)
-        found = self._kept.find_or_make(wanted, self._embed_whole)
+        wanted = {part[:2]: part for each in parts for part in each}
+        found = self._kept.find_or_make(
+            wanted, lambda missing: self._embed_whole([wanted[key] for key in missing])
+        )
         rows = np.empty((len(texts), self._embedder.dimensions), np.float32)
         for row, (text, *prefix) in zip(rows, parts, strict=True):
-            row[:] = found[text].row
+            row[:] = found[text[:2]].row
             if prefix:
-                row += PREFIX_WEIGHT * found[prefix[0]].row
+                row += PREFIX_WEIGHT * found[prefix[0][:2]].row
                 row /= np.linalg.norm(row) or 1
-        return rows, sum(found[text].windows > 1 for text, *_ in parts)
+        return rows, sum(found[text[:2]].windows > 1 for text, *_ in parts)
 
     def _embed_whole(self, texts: Sequence[Situated]) -> list[_Embedded]:
         """Return the row of each text, however long."""
@@ -75,8 +77,10 @@ class SituatedEmbedder:
             for each in texts
         ]
         rows = _embed_checked(self._embedder, [window for each in windows for window in each])
+        if len(rows) == len(texts):
+            return [_Embedded(row, 1) for row in rows]
         ends = np.cumsum([len(each) for each in windows])
-        parts = np.split(rows, ends[:-1]) if texts else []
+        parts = np.split(rows, ends[:-1])
         return [_Embedded(_mean(part), len(part)) for part in parts]
 
     def _max_tokens(self, situated: Situated) -> float:
@@ -106,8 +110,7 @@ def embed_situated(
     return SituatedEmbedder(embedder).embed(texts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Embedded:
+class _Embedded(NamedTuple):
     """A unit row, and the number of windows that it is the mean of."""
 
     row: NDArray[np.float32]
