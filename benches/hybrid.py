@@ -1,6 +1,6 @@
-"""A whole search, from the query to the passages, against LanceDB, txtai and a script.
+"""A whole search, from the query to the passages, against LanceDB, txtai, zvec and a script.
 
-    pip install bm25s numba faiss-cpu lancedb txtai
+    pip install bm25s numba faiss-cpu lancedb txtai zvec
     python benches/hybrid.py [--chunks 100000] [--queries 200] [--rounds 5] [--folder DIR]
         [--engines NAME ...] [--json FILE]
 
@@ -11,7 +11,8 @@ computed beforehand for all engines. crx returns passages of the best 20 chunks,
 tokens, and looks for the whole query in the best 50 of BM25; above 100,000 chunks its default is a
 graph. `exact` scans all vectors. LanceDB searches its
 full-text index and an IVF_HNSW_SQ index of the vectors, 150 of each, and fuses them by reciprocal
-ranks; txtai is set to `hybrid` with stored texts and is otherwise as it comes. The script is what
+ranks, and so does zvec its full-text index and its HNSW graph; txtai is set to `hybrid` with stored
+texts. All three are otherwise as they come. The script is what
 one would write in an afternoon: the best 150 chunks of BM25 (bm25s with its numba backend) and of a
 scan in half precision (faiss), fused by reciprocal ranks. All but crx return the texts of the best
 20 chunks, without passages. Engines take turns, query by query, in one process, which keeps the
@@ -29,6 +30,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +212,48 @@ def open_lancedb(folder: Path, corpus: Corpus) -> Engine:
     return Engine(search, built)
 
 
+def open_zvec(folder: Path, corpus: Corpus) -> Engine:
+    import zvec  # type: ignore[import-not-found]
+
+    def build() -> None:
+        metric = zvec.HnswIndexParam(metric_type=zvec.MetricType.IP)
+        schema = zvec.CollectionSchema(
+            "chunk",
+            fields=zvec.FieldSchema("text", zvec.DataType.STRING, index_param=zvec.FtsIndexParam()),
+            vectors=zvec.VectorSchema(
+                "vector", zvec.DataType.VECTOR_FP32, dimension=DIM, index_param=metric
+            ),
+        )
+        made = zvec.create_and_open(str(folder), schema)
+        rows = enumerate(corpus.chunks())
+        while batch := list(islice(rows, 500)):
+            vectors = corpus.embedder.embed([text for _, text in batch])
+            made.insert(
+                [
+                    zvec.Doc(id=str(key), fields={"text": text}, vectors={"vector": row.tolist()})
+                    for (key, text), row in zip(batch, vectors, strict=True)
+                ]
+            )
+        made.optimize()
+        made.flush()
+
+    built = build_once(folder, build)
+    collection = zvec.open(str(folder))
+    fuse = zvec.RrfReRanker()
+
+    def search(query: str) -> Sequence[str]:
+        vector = corpus.embedder.known[query].tolist()
+        legs = [
+            zvec.Query(field_name="vector", vector=vector),
+            zvec.Query(field_name="text", fts=zvec.Fts(match_string=query)),
+        ]
+        # It takes as many of each leg as it returns.
+        found = collection.query(legs, topk=DEPTH, output_fields=["text"], reranker=fuse)
+        return [row.field("text") for row in found[:K]]
+
+    return Engine(search, built)
+
+
 def open_txtai(corpus: Corpus) -> Engine:
     from txtai import Embeddings  # type: ignore[import-not-found]
 
@@ -263,6 +307,7 @@ def open_engines(folder: Path, corpus: Corpus, names: Sequence[str]) -> dict[str
         "crx, exact": lambda: open_crx(folder / "exact", corpus, ann_above=everything),
         "script": lambda: open_script(corpus),
         "LanceDB": lambda: open_lancedb(folder / "lancedb", corpus),
+        "zvec": lambda: open_zvec(folder / "zvec", corpus),
         "txtai": lambda: open_txtai(corpus),
     }
     engines = {}

@@ -168,7 +168,7 @@ def test_a_query_of_stop_words_answers(crx: Crx, indexed: Path) -> None:
             ("--set", "rank.fusion.dept=3"),
             ": rank.fusion.dept; did you mean rank.fusion.depth?",
         ),
-        (("--set", "rerank_ms=3"), "rerank_ms is called rank.rerank.ms now"),
+        (("--set", "rerank_ms=3"), ": rerank_ms; did you mean rank.rerank.ms?"),
         (("--set", "k"), "--set k: want NAME=VALUE"),
         (("--leg", "sparse"), "'sparse' is not one of 'bm25', 'dense'"),
         (("--nonsense",), "no such option"),

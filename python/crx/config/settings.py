@@ -322,9 +322,9 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     """
     source = "" if origin == ARGUMENT else f"{origin}: "
     if name not in _FIELDS:
-        # The last part of a name is what the literature calls the number: `k1`, `rrf_k`.
-        of_rules = (each for each in _FIELDS if each.endswith(f".{name}"))
-        near = next(of_rules, "") or nearest(name, _FIELDS)
+        # Numbers of rules end with the name that they have elsewhere: `k1`, `rrf_k`, `rerank_ms`.
+        ending = (each for each, f in _FIELDS.items() if f.name.endswith(f"_{name}"))
+        near = next(ending, "") or nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'
         raise UsageError(f"{source}no such setting: {name}{hint}")
     default = _FIELDS[name].default

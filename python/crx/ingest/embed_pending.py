@@ -31,6 +31,9 @@ EMBED_BATCH = 16
 _MIN_FOR_WORKERS = 64
 # Seconds of embedding that one transaction of vectors holds: a crash repeats no more.
 STORE_INTERVAL_S = 1.0
+# Vectors that one transaction holds, for those of fast embedders. Each transaction writes the pages
+# anew that it changes, and vectors change pages all over the database.
+_STORED_TOGETHER = 4096
 
 _Item = TypeVar("_Item")
 
@@ -78,7 +81,6 @@ class EmbeddingRun:
             for keys in _parts(order_pending(pending, self._store.documents()), _EMBED_QUEUE):
                 if not self._submit(keys, pool, latest=latest):
                     break
-                self._group.close()
                 self._on_group()
             while self._workers is not None and (finished := self._workers.wait_finished()):
                 self._put_finished(finished)
@@ -126,7 +128,7 @@ class EmbeddingRun:
             self._submitted.setdefault(key, {})[row.key] = row.uri
         stored = self._store.have_vectors(list(texts))
         for key, known in zip(list(texts), stored, strict=True):
-            if known:
+            if known or key in self._group:
                 del texts[key]
                 self._unembedded -= len(self._submitted.pop(key))
         self._announce(list(texts.values()), pool if isinstance(pool, Remote) else self._embedder)
@@ -159,7 +161,7 @@ class _VectorGroup:
 
     def __init__(self, store: _native.Store) -> None:
         self._store = store
-        self._keys: list[bytes] = []
+        self._keys: dict[bytes, None] = {}
         self._rows: list[NDArray[np.float32]] = []
         self._since = time.monotonic()
 
@@ -167,16 +169,20 @@ class _VectorGroup:
         """Add vectors, and store all that wait if it is time."""
         if not self._keys:
             self._since = time.monotonic()
-        self._keys += keys
+        self._keys.update(dict.fromkeys(keys))
         self._rows.append(rows)
-        if time.monotonic() - self._since >= STORE_INTERVAL_S:
+        is_late = time.monotonic() - self._since >= STORE_INTERVAL_S
+        if is_late or len(self._keys) >= _STORED_TOGETHER:
             self.close()
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._keys
 
     def close(self) -> None:
         """Store all that wait."""
         if self._rows:
-            self._store.put_vectors(self._keys, np.concatenate(self._rows))
-        self._keys, self._rows = [], []
+            self._store.put_vectors([*self._keys], np.concatenate(self._rows))
+        self._keys, self._rows = {}, []
 
 
 def _situate_chunk(embedder: Embedder, row: _native.ChunkRow) -> tuple[bytes, Situated]:

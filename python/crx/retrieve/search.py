@@ -216,9 +216,11 @@ def _run_rule(search: Search, rule: RankingRule) -> Search:
 
 def _explained(name: str, before: Ranking, after: Search) -> Mapping[str, Ranking]:
     """Return the rankings of a search, with that of a rule which changed the order."""
+    if name in after.rankings or np.array_equal(before.keys, after.ranking.keys):
+        return after.rankings
     keys = after.ranking.keys.tolist()
     # Not by `numpy.isin`, which loads `numpy.ma` in a new process: as much time as a search.
-    if name in after.rankings or [*filter(set(keys).__contains__, before.keys.tolist())] == keys:
+    if [*filter(set(keys).__contains__, before.keys.tolist())] == keys:
         return after.rankings
     return {**after.rankings, name: after.ranking}
 
