@@ -91,13 +91,13 @@ RATIOS = (
         "whole search, 11,500 chunks",
         "hybrid-11500.json",
         "cpu_p50",
-        ("script", "LanceDB", "txtai"),
+        ("script", "LanceDB", "zvec", "txtai"),
     ),
     Ratio(
         "whole search, 115,000 chunks",
         "hybrid-115000.json",
         "cpu_p50",
-        ("script", "LanceDB", "txtai"),
+        ("script", "LanceDB", "zvec", "txtai"),
     ),
     Ratio(
         "whole search, 1M chunks",
@@ -447,8 +447,11 @@ def chunks_of(results: Mapping[str, Any]) -> int:
 def curves(section: Section, column: str) -> dict[str, list[tuple[float, float]]]:
     """Return (chunks, figure) of each engine, for the sizes at which it was run."""
     found: dict[str, list[tuple[float, float]]] = {}
+    everything = [load(file) for file in section.files]
     # Times of two processors make no curve.
-    for results in (load(file) for file in section.files if not file.startswith(f"{AVX2.name}/")):
+    for results in everything:
+        if results["processor"] != everything[0]["processor"]:
+            continue
         for engine, figures in results["figures"].items():
             point = (float(chunks_of(results)), float(figures[column]))
             found.setdefault(engine, []).append(point)

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -812,16 +812,3 @@ fn a_damaged_vector_is_left_out_and_named_until_it_is_put_again() {
     assert_eq!(writer.faults(), [] as [&str; 0]);
     assert_eq!(files(folder.path()), ["vectors-2.f16"]);
 }
-
-/// Returns a store of 3,000 rows around three directions, and its folder.
-fn store_of_many_rows() -> (MemoryStore, tempfile::TempDir) {
-    let store = MemoryStore::default();
-    for doc in 0..30 {
-        let angle = |at: i64| (doc % 3) as f32 + 0.0004 * ((at * 7919) % 1009) as f32;
-        let rows: Vec<(i64, f32)> = (0..100)
-            .map(|at| (doc * 100 + at, angle(doc * 100 + at)))
-            .collect();
-        store.put(doc, &rows);
-    }
-    (store, tempfile::tempdir().unwrap())
-}
