@@ -6,6 +6,8 @@
 //! `x·q = s t (c·d) + (x - e)·f + e·q`, and by Cauchy and Schwarz `s t (c·d)` differs from `x·q` by at
 //! most `‖e‖ ‖q‖ + (‖x‖ + ‖e‖) ‖f‖`.
 
+use std::ops::Range;
+
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
@@ -15,6 +17,10 @@ use super::kernels::{CodesKernel, kernel_codes};
 const LIMIT: f32 = 127.0;
 /// The largest number of a query's codes, of few dimensions.
 const QUERY_LIMIT: i32 = (1 << 13) - 1;
+
+/// Products of norms of which no part is beyond single precision, or so small that it loses digits. No
+/// sum of a part of a product is larger than that of the norms.
+const PRECISE: Range<f32> = 1e-20..f32::MAX / 4.0;
 
 /// What a row's codes are multiplied by, and what they leave out.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -133,8 +139,12 @@ impl Query {
         (self.kernel)(codes.values, rows, &self.codes, &mut sums);
         for (&row, sum) in rows.iter().zip(sums) {
             let Scale { scale, norm, error } = codes.scales[row];
-            let error = error * self.norm + norm * self.error;
-            add(row, scale * self.scale * sum as f32, error);
+            if PRECISE.contains(&(norm * self.norm)) {
+                let error = error * self.norm + norm * self.error;
+                add(row, scale * self.scale * sum as f32, error);
+            } else {
+                add(row, 0.0, f32::INFINITY);
+            }
         }
     }
 }
@@ -207,6 +217,17 @@ mod tests {
         ) {
             let (row, query): (Vec<f32>, Vec<f32>) = values.into_iter().unzip();
             prop_assert!(is_within_its_bound(&row, &query));
+        }
+    }
+
+    #[test]
+    fn a_product_that_single_precision_does_not_hold_has_no_bound() {
+        for (value, asked) in [(-2e4, -1.2e35), (2e-3, 2.4e-37), (0.0, 1.0)] {
+            let (row, query) = ([value, -value], [asked, asked]);
+            assert!(is_within_its_bound(&row, &query));
+            let (codes, scale) = encoded(&row.map(f16::from_f32));
+            let error = Query::new(&query).map(|query| scored(&query, &codes, scale).1);
+            assert_eq!(error, Some(f32::INFINITY), "{value}");
         }
     }
 
