@@ -99,10 +99,12 @@ def test_an_unknown_variable_is_a_warning_that_names_the_nearest(
     places: tuple[dict[str, str], Path],
 ) -> None:
     environ, folder = places
+    misspelt = {"CRX_RANK_FUSION_RRFK": "3", "CRX_K1": "2"}
     with pytest.warns(ConfigWarning) as caught:
-        resolved = resolve(environ={**environ, "CRX_RANK_FUSION_RRFK": "3"}, folder=folder)
+        resolved = resolve(environ={**environ, **misspelt}, folder=folder)
     assert [str(each.message) for each in caught] == [
-        "CRX_RANK_FUSION_RRFK: no such variable, ignored; did you mean CRX_RANK_FUSION_RRF_K?"
+        "CRX_RANK_FUSION_RRFK: no such variable, ignored; did you mean CRX_RANK_FUSION_RRF_K?",
+        "CRX_K1: no such variable, ignored; did you mean CRX_RANK_BM25_K1?",
     ]
     assert resolved.settings == Settings()
 

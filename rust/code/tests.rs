@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -378,6 +379,8 @@ fn every_language_has_a_file() {
     files.sort();
     named.sort();
     assert_eq!(files, named);
+    let suffixes = DEFINITIONS.map(|(name, _)| Path::new(name).extension());
+    assert_eq!(HashSet::from(suffixes).len(), 26);
 }
 
 #[test]

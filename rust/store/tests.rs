@@ -454,6 +454,7 @@ fn the_settings_of_sqlite_hold() {
     assert_eq!(read("synchronous"), Value::Integer(2));
     assert_eq!(read("foreign_keys"), Value::Integer(1));
     assert_eq!(read("mmap_size"), Value::Integer(0));
+    assert_eq!(read("wal_autocheckpoint"), Value::Integer(8_000));
 }
 
 #[test]

@@ -22,17 +22,19 @@ TEXTS = [f"Whale {number} eats krill." for number in range(3 * EMBED_BATCH)]
 
 
 class CountedStore:
-    """A store that counts the calls of `put_vectors`."""
+    """A store that counts the calls of `put_vectors`, and keeps their keys."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.puts = 0
+        self.keys: list[bytes] = []
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._store, name)
 
     def put_vectors(self, keys: list[bytes], rows: NDArray[np.float32]) -> None:
         self.puts += 1
+        self.keys += keys
         self._store.put_vectors(keys, rows)
 
 
@@ -48,14 +50,12 @@ class InterruptedEmbedder(HashedEmbedder):
         return super().embed(texts, query=query)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[CountedStore]:
-    """Return a store with a document of `TEXTS`, a chunk each, without vectors."""
-    native = Store.open(str(tmp_path / "notes.crx"), write=True, create=True)
+def put_texts(native: Store, uri: str) -> None:
+    """Put a document of `TEXTS`, a chunk each, without vectors."""
     ends = np.cumsum([0, *map(len, TEXTS)])
     layout = [(start, end, 0, 0, 0) for start, end in pairwise(ends)]
     native.put_document(
-        uri="whales",
+        uri=uri,
         title="",
         lang="en",
         metadata="{}",
@@ -69,6 +69,13 @@ def store(tmp_path: Path) -> Iterator[CountedStore]:
         context_keys=[b""] * len(TEXTS),
         vector_keys=[vector_key(HashedEmbedder(), "", text) for text in TEXTS],
     )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[CountedStore]:
+    """Return a store with a document of `TEXTS`, a chunk each, without vectors."""
+    native = Store.open(str(tmp_path / "notes.crx"), write=True, create=True)
+    put_texts(native, "whales")
     yield CountedStore(native)
     native.close()
 
@@ -90,6 +97,26 @@ def test_vectors_that_have_waited_are_stored_with_the_next_batch(
     chunks = pending(store, HashedEmbedder())
     chunks.embed()
     assert (store.puts, chunks.count()) == (3, 0)
+
+
+def test_as_many_vectors_as_are_stored_together_do_not_wait(
+    store: CountedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed_pending, "_STORED_TOGETHER", 2 * EMBED_BATCH)
+    chunks = pending(store, HashedEmbedder())
+    chunks.embed()
+    assert (store.puts, chunks.count()) == (2, 0)
+
+
+def test_a_text_whose_vector_waits_to_be_stored_is_not_embedded_again(
+    store: CountedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed_pending, "_EMBED_QUEUE", EMBED_BATCH)
+    put_texts(store, "a copy")  # type: ignore[arg-type]
+    chunks = pending(store, HashedEmbedder())
+    chunks.embed()
+    assert (store.puts, chunks.count()) == (1, 0)
+    assert len(store.keys) == len(set(store.keys)) == len(TEXTS)
 
 
 def test_an_interrupt_keeps_the_vectors_that_were_made(store: CountedStore) -> None:

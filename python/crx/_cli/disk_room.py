@@ -10,8 +10,10 @@ from pathlib import Path
 from crx.errors import NoRoom, SystemFailure
 from crx.ingest.report import Progress
 
-# The write-ahead log, merges, and derived files that are written beside those that they replace.
+# Merges, and derived files that are written beside those that they replace.
 _WORKING_BYTES = 8_000_000
+# The write-ahead log before it is moved into the database.
+_LOG_BYTES = 33_000_000
 # A chunk with a vector of 384 numbers: 3.3 to 4.9 kB in indexes of code, contracts and articles,
 # twice, since derived files are replaced.
 _BYTES_A_CHUNK = 10_000
@@ -50,7 +52,8 @@ class DiskRoom:
             free = _free_bytes(existing)
             if free is None or not self._has_work:
                 raise
-            missing = _WORKING_BYTES + self._left * _BYTES_A_CHUNK - free
+            chunks = self._left * _BYTES_A_CHUNK
+            missing = _WORKING_BYTES + min(chunks, _LOG_BYTES) + chunks - free
             most = _WORKING_BYTES if isinstance(error, NoRoom) else _FULL_BYTES
             if missing <= 0 or free > most:
                 raise

@@ -78,7 +78,8 @@ class SituatedEmbedder:
         ]
         rows = _embed_checked(self._embedder, [window for each in windows for window in each])
         if len(rows) == len(texts):
-            return [_Embedded(row, 1) for row in rows]
+            # Copies: an embedder may fill the same array again.
+            return [_Embedded(row, 1) for row in rows.copy()]
         ends = np.cumsum([len(each) for each in windows])
         parts = np.split(rows, ends[:-1])
         return [_Embedded(_mean(part), len(part)) for part in parts]

@@ -55,7 +55,7 @@ class EmbeddingRun:
         on_group: Callable[[], None],
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
-        """`on_group` is called when the vectors of some chunks were stored; see `PendingChunks`."""
+        """`on_group` is called when some chunks were embedded; see `PendingChunks`."""
         self._store = store
         self._embedder = embedder
         self._batch_texts = (
@@ -157,7 +157,7 @@ class EmbeddingRun:
 
 
 class _VectorGroup:
-    """Vectors that are stored together, once the first has waited for `STORE_INTERVAL_S`."""
+    """Vectors that are stored together: `_STORED_TOGETHER`, or those of `STORE_INTERVAL_S`."""
 
     def __init__(self, store: _native.Store) -> None:
         self._store = store

@@ -12,7 +12,7 @@ from crx_engines.engine.protocol import Engine
 
 
 class OpenEngine:
-    """What `Index` keeps open; the counterpart of `index.files.OpenFiles`."""
+    """What `Index` keeps open; the counterpart of `_index.files.OpenFiles`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
