@@ -50,9 +50,9 @@ class InterruptedEmbedder(HashedEmbedder):
         return super().embed(texts, query=query)
 
 
-def put_texts(native: Store, uri: str) -> None:
-    """Put a document of `TEXTS`, a chunk each, without vectors."""
-    ends = np.cumsum([0, *map(len, TEXTS)])
+def put_texts(native: Store, uri: str, texts: Sequence[str]) -> None:
+    """Put a document of texts, a chunk each, without vectors."""
+    ends = np.cumsum([0, *map(len, texts)])
     layout = [(start, end, 0, 0, 0) for start, end in pairwise(ends)]
     native.put_document(
         uri=uri,
@@ -62,12 +62,12 @@ def put_texts(native: Store, uri: str) -> None:
         source_hash=b"hash",
         source_size=1,
         source_mtime_ns=2,
-        text="".join(TEXTS),
+        text="".join(texts),
         marks="[]",
         layout=np.array(layout, np.uint32),
-        outlines=[""] * len(TEXTS),
-        context_keys=[b""] * len(TEXTS),
-        vector_keys=[vector_key(HashedEmbedder(), "", text) for text in TEXTS],
+        outlines=[""] * len(texts),
+        context_keys=[b""] * len(texts),
+        vector_keys=[vector_key(HashedEmbedder(), "", text) for text in texts],
     )
 
 
@@ -75,7 +75,7 @@ def put_texts(native: Store, uri: str) -> None:
 def store(tmp_path: Path) -> Iterator[CountedStore]:
     """Return a store with a document of `TEXTS`, a chunk each, without vectors."""
     native = Store.open(str(tmp_path / "notes.crx"), write=True, create=True)
-    put_texts(native, "whales")
+    put_texts(native, "whales", TEXTS)
     yield CountedStore(native)
     native.close()
 
@@ -112,7 +112,7 @@ def test_a_text_whose_vector_waits_to_be_stored_is_not_embedded_again(
     store: CountedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embed_pending, "_EMBED_QUEUE", EMBED_BATCH)
-    put_texts(store, "a copy")  # type: ignore[arg-type]
+    put_texts(store, "backwards", TEXTS[::-1])  # type: ignore[arg-type]
     chunks = pending(store, HashedEmbedder())
     chunks.embed()
     assert (store.puts, chunks.count()) == (1, 0)
