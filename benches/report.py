@@ -14,10 +14,10 @@ import argparse
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mode
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
@@ -453,7 +453,7 @@ def curves(section: Section, column: str) -> dict[str, list[tuple[float, float]]
     """
     found: dict[str, list[tuple[float, float]]] = {}
     everything = [load(file) for file in section.files if not file.startswith(f"{AVX2.name}/")]
-    (processor, _), *_ = Counter(each["processor"] for each in everything).most_common(1)
+    processor = mode(each["processor"] for each in everything)
     for results in (each for each in everything if each["processor"] == processor):
         for engine, figures in results["figures"].items():
             point = (float(chunks_of(results)), float(figures[column]))

@@ -133,8 +133,7 @@ def _variables(environ: Mapping[str, str], ignored: list[str]) -> dict[str, tupl
         if variable in settings:
             found[settings[variable]] = variable, value
         elif _is_misspelt(variable, others):
-            ending = (each for each in settings if each.endswith(variable.removeprefix("CRX")))
-            near = next(ending, "") or nearest(variable, [*settings, *others])
+            near = nearest(variable, [*settings, *others])
             hint = f"did you mean {near}?" if near else '"crx help environment" lists them'
             ignored.append(f"{variable}: no such variable, ignored; {hint}")
     return found

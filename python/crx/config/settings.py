@@ -322,9 +322,7 @@ def parse(name: str, value: object, *, origin: str) -> Value:
     """
     source = "" if origin == ARGUMENT else f"{origin}: "
     if name not in _FIELDS:
-        # Numbers of rules end with the name that they have elsewhere: `k1`, `rrf_k`, `rerank_ms`.
-        ending = (each for each, f in _FIELDS.items() if f.name.endswith(f"_{name}"))
-        near = next(ending, "") or nearest(name, _FIELDS)
+        near = nearest(name, _FIELDS)
         hint = f"; did you mean {near}?" if near else '; "crx config" lists them'
         raise UsageError(f"{source}no such setting: {name}{hint}")
     default = _FIELDS[name].default
@@ -363,8 +361,13 @@ def is_harmless(name: str, value: Value) -> bool:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that a misspelt one is closest to, "" if none is close."""
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+    """Return the known name that a misspelt one is closest to, "" if none is close.
+
+    Numbers of rules end with the names that they have elsewhere: `k1`, `rrf_k`, `rerank_ms`.
+    """
+    known, ending = list(known), f"_{name.removeprefix('CRX_')}"
+    found = [each for each in known if each.replace(".", "_").endswith(ending)]
+    return next(iter(found or difflib.get_close_matches(name, known, n=1)), "")
 
 
 def _setting_name(field: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +82,7 @@ class ChunkRows:
         if unread := set(wanted).difference(known):
             found = self._searcher.chunks(unread)
             known.update(zip(map(attrgetter("key"), found), found, strict=True))
-        rows = [*map(known.get, wanted)]
-        if all(rows):
-            return dict(zip(wanted, cast(list[ChunkRow], rows), strict=True))
-        return {key: row for key, row in zip(wanted, rows, strict=True) if row}
+        return {key: row for key in wanted if (row := known.get(key))}
 
 
 class Search(NamedTuple):
